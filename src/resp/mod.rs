@@ -1,0 +1,1 @@
+//! Bytes to requests and replies. No I/O, no store.

@@ -1,0 +1,1 @@
+//! Data: keyspace, values, expiry. Synchronous; time comes in as an argument.
