@@ -1,1 +1,8 @@
 //! All integration tests in one binary, so that the crate is linked once.
+//!
+//! They meet the server as a client does, over real sockets.  What one family of commands answers is held by its
+//! transcripts (tests/transcripts), and by the comparison with a real server.
+
+mod harness;
+mod tidy;
+mod transcript;
