@@ -1,1 +1,20 @@
-//! Bytes to requests and replies. No I/O, no store.
+//! Bytes to requests and replies, and numbers to text. No I/O, no store.
+//!
+//! - [`args`]: the arguments of one request, borrowed or owned.
+//! - [`request`]: the incremental decoder of what clients send.
+//! - [`inline`]: a line of text split into words.
+//! - [`reply`]: the writer of what clients get; RESP2 and RESP3 differ only here.
+//! - [`error`]: what a client can be told when a command fails.
+//! - [`number`]: numbers as text, both ways, with Redis's layouts.
+
+pub mod args;
+pub mod error;
+pub mod inline;
+pub mod number;
+pub mod reply;
+pub mod request;
+
+pub use args::{Args, OwnedArgs, Span};
+pub use error::CommandError;
+pub use reply::{Protocol, Reply};
+pub use request::{Decoded, DecoderLimits, ProtocolError, RequestDecoder};

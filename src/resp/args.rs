@@ -1,0 +1,277 @@
+//! The arguments of one request: byte ranges into a buffer that somebody owns.
+//!
+//! A decoded request borrows the connection's read buffer ([`Args`]); what must
+//! outlive the buffer, or is made by the server itself, is an [`OwnedArgs`].
+//! Positions are 32 bits wide, because a request is bounded to
+//! [`REQUEST_LEN_MAX`](crate::limits::REQUEST_LEN_MAX) bytes.
+
+use std::fmt;
+
+use crate::limits::REQUEST_LEN_MAX;
+use crate::resp::number::write_u64;
+
+/// Where one argument lies in its buffer, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    pub start: u32,
+    pub len: u32,
+}
+
+impl Span {
+    /// The part of `bytes` that this span names.
+    ///
+    /// # Panics
+    /// If the span was made for another, shorter buffer.
+    #[inline]
+    pub fn of(self, bytes: &[u8]) -> &[u8] {
+        &bytes[self.start as usize..][..self.len as usize]
+    }
+}
+
+/// Borrowed arguments, the command's name first. Copying copies two slices.
+#[derive(Clone, Copy)]
+pub struct Args<'a> {
+    bytes: &'a [u8],
+    spans: &'a [Span],
+}
+
+impl<'a> Args<'a> {
+    /// Every span must lie inside `bytes`.
+    #[inline]
+    pub fn new(bytes: &'a [u8], spans: &'a [Span]) -> Self {
+        Self { bytes, spans }
+    }
+
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    #[inline]
+    pub fn get(&self, index: usize) -> Option<&'a [u8]> {
+        self.spans.get(index).map(|span| span.of(self.bytes))
+    }
+
+    /// The argument at `index`, for use after the arity was checked.
+    ///
+    /// # Panics
+    /// If there is no such argument.
+    #[inline]
+    pub fn arg(&self, index: usize) -> &'a [u8] {
+        self.spans[index].of(self.bytes)
+    }
+
+    /// The command's name.
+    ///
+    /// # Panics
+    /// If there are no arguments.
+    #[inline]
+    pub fn name(&self) -> &'a [u8] {
+        self.arg(0)
+    }
+
+    /// The arguments from `index` on; none if there are not so many.
+    #[inline]
+    pub fn from(&self, index: usize) -> Args<'a> {
+        Args {
+            bytes: self.bytes,
+            spans: self.spans.get(index..).unwrap_or_default(),
+        }
+    }
+
+    #[inline]
+    pub fn iter(&self) -> Iter<'a> {
+        Iter {
+            bytes: self.bytes,
+            spans: self.spans.iter(),
+        }
+    }
+
+    /// Appends the arguments as a RESP array of bulk strings.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.push(b'*');
+        write_u64(self.len() as u64, out);
+        out.extend_from_slice(b"\r\n");
+        for arg in self.iter() {
+            out.push(b'$');
+            write_u64(arg.len() as u64, out);
+            out.extend_from_slice(b"\r\n");
+            out.extend_from_slice(arg);
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+}
+
+impl<'a> IntoIterator for Args<'a> {
+    type Item = &'a [u8];
+    type IntoIter = Iter<'a>;
+
+    fn into_iter(self) -> Iter<'a> {
+        self.iter()
+    }
+}
+
+/// Equal when the arguments are, wherever they lie.
+impl PartialEq for Args<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Args<'_> {}
+
+impl fmt::Debug for Args<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list()
+            .entries(self.iter().map(|arg| arg.escape_ascii().to_string()))
+            .finish()
+    }
+}
+
+/// The arguments in order.
+#[derive(Clone)]
+pub struct Iter<'a> {
+    bytes: &'a [u8],
+    spans: std::slice::Iter<'a, Span>,
+}
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        self.spans.next().map(|span| span.of(self.bytes))
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.spans.size_hint()
+    }
+
+    #[inline]
+    fn nth(&mut self, skipped: usize) -> Option<&'a [u8]> {
+        self.spans.nth(skipped).map(|span| span.of(self.bytes))
+    }
+}
+
+impl DoubleEndedIterator for Iter<'_> {
+    #[inline]
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.spans.next_back().map(|span| span.of(self.bytes))
+    }
+}
+
+impl ExactSizeIterator for Iter<'_> {}
+
+/// Arguments that own their bytes, one after the other in one buffer.
+#[derive(Clone, Default)]
+pub struct OwnedArgs {
+    bytes: Vec<u8>,
+    spans: Vec<Span>,
+}
+
+impl OwnedArgs {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    pub fn from_args(args: Args<'_>) -> Self {
+        let mut owned = Self {
+            bytes: Vec::with_capacity(args.iter().map(<[u8]>::len).sum()),
+            spans: Vec::with_capacity(args.len()),
+        };
+        for arg in args {
+            owned.push(arg);
+        }
+        owned
+    }
+
+    /// # Panics
+    /// If all together are longer than `REQUEST_LEN_MAX`.
+    pub fn from_slices(slices: &[&[u8]]) -> Self {
+        let mut owned = Self::new();
+        for slice in slices {
+            owned.push(slice);
+        }
+        owned
+    }
+
+    /// Appends an argument whose length is known to be harmless.
+    ///
+    /// # Panics
+    /// If all together would be longer than `REQUEST_LEN_MAX`; arguments that
+    /// a script made go through [`OwnedArgs::try_push`].
+    #[inline]
+    pub fn push(&mut self, arg: &[u8]) {
+        self.try_push(arg)
+            .expect("the arguments of one request fit in 32 bits");
+    }
+
+    /// Appends an argument, or leaves all as it was if it does not fit.
+    #[inline]
+    pub fn try_push(&mut self, arg: &[u8]) -> Result<(), RequestTooBig> {
+        if arg.len() > REQUEST_LEN_MAX - self.bytes.len() {
+            return Err(RequestTooBig);
+        }
+        self.spans.push(Span {
+            start: self.bytes.len() as u32,
+            len: arg.len() as u32,
+        });
+        self.bytes.extend_from_slice(arg);
+        Ok(())
+    }
+
+    /// Removes all arguments and keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.spans.clear();
+    }
+
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    #[inline]
+    pub fn as_args(&self) -> Args<'_> {
+        Args::new(&self.bytes, &self.spans)
+    }
+
+    /// Appends the arguments as a RESP array of bulk strings.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        self.as_args().encode(out);
+    }
+
+    /// Bytes of memory held, capacity included.
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes.capacity() + self.spans.capacity() * size_of::<Span>()
+    }
+}
+
+impl PartialEq for OwnedArgs {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_args() == other.as_args()
+    }
+}
+
+impl Eq for OwnedArgs {}
+
+impl fmt::Debug for OwnedArgs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_args().fmt(f)
+    }
+}
+
+/// The arguments of one request would exceed `REQUEST_LEN_MAX` bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestTooBig;

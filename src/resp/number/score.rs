@@ -1,0 +1,71 @@
+//! The text of a score, in Redis's layout.
+
+use crate::resp::number::grisu::Digits;
+use crate::resp::number::integer::{write_i64, write_u64};
+
+/// Integral values up to 2^62 print as integers.
+const INTEGER_MAGNITUDE_MAX: f64 = (1u64 << 62) as f64;
+
+/// Appends the text of `value`: `inf`, `-inf`, `nan`, an integer, a plain decimal or
+/// scientific notation, whichever Redis would choose. It reads back as `value`.
+/// Negative zero is `-0`.
+pub fn write_score(value: f64, out: &mut Vec<u8>) {
+    if value.abs() <= INTEGER_MAGNITUDE_MAX {
+        let integer = value as i64;
+        if integer as f64 == value {
+            if integer == 0 && value.is_sign_negative() {
+                out.push(b'-');
+            }
+            write_i64(integer, out);
+            return;
+        }
+    } else if !value.is_finite() {
+        out.extend_from_slice(if value.is_nan() {
+            b"nan"
+        } else if value > 0.0 {
+            b"inf"
+        } else {
+            b"-inf"
+        });
+        return;
+    }
+    if value < 0.0 {
+        out.push(b'-');
+    }
+    let digits = Digits::new(value.abs());
+    write_digits(digits.as_bytes(), digits.exponent, out);
+}
+
+/// Appends `digits * 10^exponent`.
+fn write_digits(digits: &[u8], exponent: i32, out: &mut Vec<u8>) {
+    let len = digits.len() as i32;
+    // Power of ten of the first digit.
+    let magnitude = exponent + len - 1;
+    if exponent >= 0 && magnitude.abs() < len + 7 {
+        out.extend_from_slice(digits);
+        out.resize(out.len() + exponent as usize, b'0');
+        return;
+    }
+    if exponent < 0 && (exponent > -7 || magnitude.abs() < 4) {
+        let integral_len = len + exponent;
+        if integral_len <= 0 {
+            out.extend_from_slice(b"0.");
+            out.resize(out.len() + integral_len.unsigned_abs() as usize, b'0');
+            out.extend_from_slice(digits);
+        } else {
+            let (integral, fraction) = digits.split_at(integral_len as usize);
+            out.extend_from_slice(integral);
+            out.push(b'.');
+            out.extend_from_slice(fraction);
+        }
+        return;
+    }
+    let (first, rest) = digits.split_at(1);
+    out.extend_from_slice(first);
+    if !rest.is_empty() {
+        out.push(b'.');
+        out.extend_from_slice(rest);
+    }
+    out.extend_from_slice(if magnitude < 0 { b"e-" } else { b"e+" });
+    write_u64(u64::from(magnitude.unsigned_abs()), out);
+}
