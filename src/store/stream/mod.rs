@@ -1,0 +1,23 @@
+//! A stream value.
+
+/// A stream value.
+#[allow(clippy::box_collection)]
+#[derive(Clone, Default)]
+pub struct Stream(Box<std::collections::BTreeMap<u128, Vec<u8>>>);
+
+impl Stream {
+    /// Whether nothing is held.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Bytes held on the heap.
+    pub fn memory_usage(&self) -> usize {
+        size_of::<std::collections::BTreeMap<u128, Vec<u8>>>()
+    }
+
+    /// Redis's name of the representation.
+    pub fn encoding(&self) -> &'static str {
+        "stream"
+    }
+}
