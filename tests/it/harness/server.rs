@@ -57,21 +57,15 @@ impl Server {
             .unwrap_or_else(|output| panic!("rankd did not start:\n{output}"))
     }
 
-    /// A real server, or None (with a note) when RANKD_REAL_SERVERS is not set.
+    /// A real server, or None (with a note) when none was installed.
     pub fn start_real(which: Real) -> Option<Server> {
-        let Some(programs) = std::env::var_os("RANKD_REAL_SERVERS") else {
+        let Some(program) = real_program(which.file_name()) else {
             eprintln!(
-                "no comparison with {}: RANKD_REAL_SERVERS is not set (scripts/test.sh sets it)",
+                "nothing to compare with: scripts/fetch.sh installs {}",
                 which.file_name()
             );
             return None;
         };
-        let program = Path::new(&programs).join(which.file_name());
-        assert!(
-            program.is_file(),
-            "RANKD_REAL_SERVERS is set, but there is no {}",
-            program.display()
-        );
         let mut output = String::new();
         for _ in 0..REAL_SERVER_TRIES {
             let port = free_port();
@@ -180,6 +174,24 @@ fn end(child: &mut Child) {
 pub fn rankd_program() -> PathBuf {
     std::env::var_os("RANKD_BIN")
         .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_rankd")), PathBuf::from)
+}
+
+/// A real server's program in RANKD_REAL_SERVERS, where it must then be, or else in the cache of scripts/fetch.sh.
+fn real_program(name: &str) -> Option<PathBuf> {
+    if let Some(folder) = std::env::var_os("RANKD_REAL_SERVERS") {
+        let program = Path::new(&folder).join(name);
+        assert!(
+            program.is_file(),
+            "RANKD_REAL_SERVERS is set, but there is no {}",
+            program.display()
+        );
+        return Some(program);
+    }
+    let folder = |name| std::env::var_os(name).map(PathBuf::from);
+    let cache = folder("RANKD_CACHE")
+        .or_else(|| Some(folder("XDG_CACHE_HOME")?.join("rankd")))
+        .or_else(|| Some(folder("HOME")?.join(".cache/rankd")))?;
+    Some(cache.join("bin").join(name)).filter(|program| program.is_file())
 }
 
 fn free_port() -> u16 {

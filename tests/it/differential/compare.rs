@@ -1,0 +1,79 @@
+//! Whether two replies to one command say the same.
+//!
+//! Most must be equal byte for byte.  The order of sets and hashes is free, a random choice agrees in its shape, and
+//! what is read from the clock may lie a little apart.
+
+use crate::harness::Value;
+
+use super::families::script;
+
+/// How far apart two answers about time may be, since one server is asked after the other.
+const CLOCK_MS_MAX: i64 = 5_000;
+
+/// Whether our reply is what the real server's reply allows.
+pub fn agree(command: &[Vec<u8>], real: &Value, ours: &Value) -> bool {
+    if real.is_error() || ours.is_error() {
+        return real == ours;
+    }
+    let passed_on = command
+        .get(1)
+        .is_some_and(|text| text == script::PASS_ON.as_bytes());
+    if passed_on && command.len() > 3 {
+        return agree(&command[3..], real, ours);
+    }
+    let name = command[0].to_ascii_uppercase();
+    match name.as_slice() {
+        b"SMEMBERS" | b"HKEYS" | b"HVALS" | b"KEYS" => sorted(real, 1) == sorted(ours, 1),
+        b"HGETALL" => sorted(real, 2) == sorted(ours, 2),
+        b"SCAN" => scan_agrees(real, ours, 1),
+        b"HSCAN" | b"ZSCAN" => scan_agrees(real, ours, 2),
+        b"ZRANDMEMBER" | b"SRANDMEMBER" | b"HRANDFIELD" | b"RANDOMKEY" => {
+            shape(real) == shape(ours)
+        }
+        b"TTL" | b"EXPIRETIME" => close(real, ours, CLOCK_MS_MAX / 1000),
+        b"PTTL" | b"PEXPIRETIME" => close(real, ours, CLOCK_MS_MAX),
+        _ => real == ours,
+    }
+}
+
+/// The elements in order, taken `step` at a time; the kind of reply stays.
+fn sorted(reply: &Value, step: usize) -> (std::mem::Discriminant<Value>, Vec<Vec<Value>>) {
+    let mut rows: Vec<Vec<Value>> = reply.items().chunks(step).map(<[Value]>::to_vec).collect();
+    rows.sort();
+    (std::mem::discriminant(reply), rows)
+}
+
+/// A scan that came to its end in one step agrees if it found the same; cursors of unfinished ones are free.
+fn scan_agrees(real: &Value, ours: &Value, step: usize) -> bool {
+    match (real.items().as_slice(), ours.items().as_slice()) {
+        ([real_cursor, real_items], [our_cursor, our_items]) => {
+            let finished = Value::bulk("0");
+            *real_cursor != finished
+                || *our_cursor != finished
+                || sorted(real_items, step) == sorted(our_items, step)
+        }
+        _ => real == ours,
+    }
+}
+
+fn shape(
+    reply: &Value,
+) -> (
+    std::mem::Discriminant<Value>,
+    Vec<std::mem::Discriminant<Value>>,
+) {
+    let items = reply.items();
+    (
+        std::mem::discriminant(reply),
+        items.iter().map(std::mem::discriminant).collect(),
+    )
+}
+
+fn close(real: &Value, ours: &Value, distance: i64) -> bool {
+    match (real, ours) {
+        (Value::Integer(real), Value::Integer(ours)) if *real >= 0 && *ours >= 0 => {
+            real.abs_diff(*ours) <= distance as u64
+        }
+        _ => real == ours,
+    }
+}
