@@ -6,7 +6,9 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::resp::number::{Decimal, digit_count, write_i64, write_score, write_u64};
+use crate::resp::number::{
+    Decimal, digit_count, write_human_double, write_i64, write_score, write_u64,
+};
 
 /// What the client speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -268,6 +270,24 @@ impl Reply {
         let start = self.buf.len();
         write_score(value, &mut self.buf);
         self.end_bulk(mark, start);
+    }
+
+    /// A floating-point number with up to seventeen digits after the point and no
+    /// exponent, such as a coordinate.
+    pub fn human_double(&mut self, value: f64) {
+        match self.protocol {
+            Protocol::Resp2 => {
+                let mark = self.begin(b'$');
+                let start = self.buf.len();
+                write_human_double(value, &mut self.buf);
+                self.end_bulk(mark, start);
+            }
+            Protocol::Resp3 => {
+                self.buf.push(b',');
+                write_human_double(value, &mut self.buf);
+                self.raw(b"\r\n");
+            }
+        }
     }
 
     pub fn bool(&mut self, value: bool) {

@@ -1,7 +1,8 @@
-//! The text of a score, in Redis's layout.
+//! Doubles to text: scores in Redis's layout, and what scripts and GEO commands show.
 
 use crate::resp::number::grisu::Digits;
 use crate::resp::number::integer::{write_i64, write_u64};
+use crate::resp::number::long_double::LongDouble;
 
 /// Integral values up to 2^62 print as integers.
 const INTEGER_MAGNITUDE_MAX: f64 = (1u64 << 62) as f64;
@@ -34,6 +35,28 @@ pub fn write_score(value: f64, out: &mut Vec<u8>) {
     }
     let digits = Digits::new(value.abs());
     write_digits(digits.as_bytes(), digits.exponent, out);
+}
+
+/// Appends the text of a number that a script passes to a command: that of a score, but
+/// zero has no sign and NaN has.
+pub fn write_script_number(value: f64, out: &mut Vec<u8>) {
+    if value == 0.0 {
+        out.push(b'0');
+        return;
+    }
+    if value.is_nan() && value.is_sign_negative() {
+        out.push(b'-');
+    }
+    write_score(value, out);
+}
+
+/// Appends `value` with seventeen digits after the point, without zeros at the end and
+/// without an exponent, as GEO commands show coordinates.
+pub fn write_human_double(value: f64, out: &mut Vec<u8>) {
+    match LongDouble::from_f64(value) {
+        Some(value) => value.write(out),
+        None => out.extend_from_slice(b"nan"),
+    }
 }
 
 /// Appends `digits * 10^exponent`.
