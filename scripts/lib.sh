@@ -1,5 +1,6 @@
 # Shell functions that the scripts share: messages, the cache, and the environment the tests read.
 # Sourced, never run.
+# shellcheck shell=bash disable=SC2034
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 RANKD_CACHE=${RANKD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rankd}
@@ -20,16 +21,14 @@ fail() {
 }
 
 # Starts `binary args...` in a new folder below $1 with its output in $1/log, waits until it says that it accepts
-# connections, and sets SERVER_PID and SERVER_PORT.  rankd and redis-server both print `port=N` or an address
-# on the way; the caller passes --port and therefore knows it, except for port 0.
+# connections, and sets SERVER_PID and, if that line tells it, SERVER_PORT.
 start_server() {
     local dir=$1
     shift
     mkdir -p "$dir"
     (cd "$dir" && exec "$@") >"$dir/log" 2>&1 </dev/null &
     SERVER_PID=$!
-    local tries
-    for tries in $(seq 300); do
+    for _ in $(seq 300); do
         if grep -q 'Ready to accept connections' "$dir/log"; then
             SERVER_PORT=$(sed -nE 's/.*Ready to accept connections.*:([0-9]+).*/\1/p' "$dir/log" | head -n 1)
             return 0

@@ -69,8 +69,15 @@ fn files(folder: &str, endings: &[&str]) -> Vec<PathBuf> {
             let path = entry.path();
             let name = entry.file_name().to_string_lossy().into_owned();
             if path.is_dir() {
-                if !["target", ".git", "node_modules", "corpus", "artifacts"]
-                    .contains(&name.as_str())
+                if ![
+                    "target",
+                    ".git",
+                    "node_modules",
+                    "corpus",
+                    "artifacts",
+                    "__pycache__",
+                ]
+                .contains(&name.as_str())
                 {
                     folders.push(path);
                 }
