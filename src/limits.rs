@@ -29,3 +29,10 @@ pub const SPANS_KEPT_MAX: usize = 1024;
 
 /// Bytes of unescaped inline arguments whose memory a decoder keeps, likewise.
 pub const INLINE_SCRATCH_KEPT_MAX: usize = 1024;
+
+/// Addresses in one `bind` setting (Redis: CONFIG_BINDADDR_MAX).
+pub const BIND_ADDRESSES_MAX: usize = 16;
+
+/// How deep `include` lines may nest: deep enough for any layout of files, small
+/// enough that a file which includes itself ends with an error and not the stack.
+pub const INCLUDE_DEPTH_MAX: usize = 16;

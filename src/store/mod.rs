@@ -1,5 +1,6 @@
 //! Data: keyspace, values, expiry. Synchronous; time comes in as an argument.
 
+pub mod glob;
 pub mod hash;
 pub mod keyspace;
 pub mod list;
