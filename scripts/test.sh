@@ -50,6 +50,7 @@ step_clients() {
     tests/clients/redis_tools.sh "$SERVER_PORT" || ended=1
     PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$RANKD_PYTHONPATH python3 tests/clients/redis_py.py "$SERVER_PORT" || ended=1
     node tests/clients/node.mjs "$SERVER_PORT" || ended=1
+    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$RANKD_PYTHONPATH python3 tests/clients/readme.py "$SERVER_PORT" || ended=1
     kill -0 "$SERVER_PID" || { say "   the server ended during the step"; ended=1; }
     return $ended
 }

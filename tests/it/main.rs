@@ -5,5 +5,6 @@
 
 mod differential;
 mod harness;
+mod readme;
 mod tidy;
 mod transcript;
