@@ -3,8 +3,10 @@
 //! They meet the server as a client does, over real sockets.  What one family of commands answers is held by its
 //! transcripts (tests/transcripts), and by the comparison with a real server.
 
+mod command_info;
 mod differential;
 mod harness;
 mod readme;
 mod tidy;
 mod transcript;
+mod wire;

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Which module may use which; `settings` and `limits` may be used by all.  An arrow that is not here is refused.
+/// Which module may use which; all may use `limits`, and all but the leaves `settings`.  An arrow that is not here is
+/// refused.
 const LAYERS: &[(&str, &[&str])] = &[
     (
         "server",
@@ -19,19 +20,27 @@ const LAYERS: &[(&str, &[&str])] = &[
             "engine",
             "store",
             "resp",
+            "settings",
+            "limits",
         ],
     ),
-    ("commands", &["script", "engine", "store", "resp"]),
-    ("script", &["engine", "store", "resp"]),
-    ("engine", &["store", "resp"]),
-    ("replicate", &["persist", "store", "resp"]),
-    ("persist", &["store", "resp"]),
-    ("settings", &[]),
+    (
+        "commands",
+        &["script", "engine", "store", "resp", "settings", "limits"],
+    ),
+    ("script", &["engine", "store", "resp", "settings", "limits"]),
+    ("engine", &["store", "resp", "settings", "limits"]),
+    (
+        "replicate",
+        &["persist", "store", "resp", "settings", "limits"],
+    ),
+    ("persist", &["store", "resp", "settings", "limits"]),
+    // Names and values of settings are found by the patterns that find keys.
+    ("settings", &["store", "limits"]),
+    ("store", &["limits"]),
+    ("resp", &["limits"]),
     ("limits", &[]),
-    ("store", &[]),
-    ("resp", &[]),
 ];
-const USED_BY_ALL: &[&str] = &["settings", "limits"];
 
 /// A file beyond this wants to be two; the aim is 600 lines.
 const FILE_LINES_MAX: usize = 900;
@@ -178,10 +187,7 @@ fn no_arrow_points_against_the_layers() {
             continue;
         };
         for used in crate_paths(&code_of(&text(&path))) {
-            let fine = used == module
-                || allowed.contains(&used.as_str())
-                || USED_BY_ALL.contains(&used.as_str());
-            if !fine {
+            if used != module && !allowed.contains(&used.as_str()) {
                 broken.push(format!("{}: {module} may not use {used}", path.display()));
             }
         }
