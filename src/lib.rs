@@ -1,12 +1,19 @@
 //! rankd: a leaderboard server that speaks Redis.
 //!
-//! The modules, in reading order:
+//! The modules, in reading order (an arrow of use only ever points down this list):
 //!
-//! - [`resp`]: bytes to requests and replies, numbers as text.
+//! - [`server`]: sockets, threads, the wall clock, signals.
+//! - [`commands`]: the families of commands: declarations and handlers.
+//! - [`engine`]: runs commands: the table, the gates, dispatch, effects.
 //! - [`store`]: data; synchronous, time comes in as an argument.
-//! - [`settings`]: every setting once; files, command line and CONFIG from one table.
+//! - [`resp`]: bytes to requests and replies, numbers as text.
+//! - [`settings`]: every setting once, and the command line.
+//! - [`limits`]: constants that bound inputs.
 
+pub mod commands;
+pub mod engine;
 pub mod limits;
 pub mod resp;
+pub mod server;
 pub mod settings;
 pub mod store;

@@ -36,3 +36,27 @@ pub const BIND_ADDRESSES_MAX: usize = 16;
 /// How deep `include` lines may nest: deep enough for any layout of files, small
 /// enough that a file which includes itself ends with an error and not the stack.
 pub const INCLUDE_DEPTH_MAX: usize = 16;
+
+/// Free bytes below which a connection's input buffer grows before a read.
+pub const READ_LEN_MIN: usize = 4 * 1024;
+
+/// Bytes by which it grows: what one read takes at the most in the common case (Redis: PROTO_IOBUF_LEN).
+pub const READ_LEN: usize = 16 * 1024;
+
+/// Input buffer capacity that an idle connection keeps.
+pub const INPUT_KEPT_MAX: usize = 64 * 1024;
+
+/// Output buffer capacity that a connection keeps between batches.
+pub const OUTPUT_KEPT_MAX: usize = 64 * 1024;
+
+/// Requests that one batch runs before others get their turn.
+pub const BATCH_REQUESTS_MAX: usize = 1024;
+
+/// Bytes of replies after which a batch ends likewise.
+pub const BATCH_OUTPUT_MAX: usize = 1024 * 1024;
+
+/// Unread requests that are kept of a client that waits for a blocked command.
+pub const QUERY_BUFFER_WHILE_WAITING_MAX: usize = 1024 * 1024 * 1024;
+
+/// Longest timer of a waiting client; a later deadline is looked at again then.
+pub const WAIT_MS_MAX: i64 = 10 * 365 * 24 * 3600 * 1000;

@@ -1,3 +1,43 @@
 //! Reads settings, builds the server, waits for a signal.
 
-fn main() {}
+use rankd::settings::cli::{self, Command};
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+fn main() -> ExitCode {
+    match cli::parse(std::env::args_os()) {
+        Ok(Command::Version(text)) | Ok(Command::Help(text)) => {
+            println!("{}", text.trim_end());
+            ExitCode::SUCCESS
+        }
+        Ok(Command::Run { settings, warnings }) => run(*settings, &warnings),
+        Ok(Command::Check { path, .. }) => {
+            eprintln!("{}: not a file that can be checked", path.display());
+            ExitCode::FAILURE
+        }
+        Err(refusal) => {
+            eprintln!("{refusal}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(settings: rankd::settings::Settings, warnings: &[String]) -> ExitCode {
+    if let Err(error) = rankd::server::log::start(settings.loglevel, settings.logfile.as_deref()) {
+        eprintln!("Can't open the log file: {error}");
+        return ExitCode::FAILURE;
+    }
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+    match rankd::server::start::run(settings) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!("{error}");
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -5,12 +5,14 @@
 //! - [`inline`]: a line of text split into words.
 //! - [`reply`]: the writer of what clients get; RESP2 and RESP3 differ only here.
 //! - [`error`]: what a client can be told when a command fails.
+//! - [`quote`]: bytes as printable text.
 //! - [`number`]: numbers as text, both ways, with Redis's layouts.
 
 pub mod args;
 pub mod error;
 pub mod inline;
 pub mod number;
+pub mod quote;
 pub mod reply;
 pub mod request;
 

@@ -1,0 +1,21 @@
+//! The families of commands: declarations at the top of each file, handlers below.
+//!
+//! A handler gets a context ([`ReadCtx`](crate::engine::ctx::ReadCtx),
+//! [`WriteCtx`](crate::engine::ctx::WriteCtx) or
+//! [`ControlCtx`](crate::engine::ctx::ControlCtx)) and the arguments, the name
+//! included; it writes one reply or returns an error. It reads no clock, does
+//! no I/O, and leaves the chores after a change to the context.
+
+mod connection;
+pub mod help;
+mod pubsub;
+mod transactions;
+
+use crate::engine::spec::CommandSpec;
+
+/// All families, for [`CommandTable::new`](crate::engine::table::CommandTable::new).
+pub const FAMILIES: &[&[CommandSpec]] = &[
+    connection::COMMANDS,
+    pubsub::COMMANDS,
+    transactions::COMMANDS,
+];

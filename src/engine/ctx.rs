@@ -1,0 +1,506 @@
+//! What a handler is lent: data to read, values to change, the reply to write.
+//!
+//! After-change chores (creating and dropping keys, WATCH, keyspace events,
+//! waking blocked clients, the dirty count, effects) happen here and nowhere
+//! else; a handler only says what it did to the value.
+
+use super::blocking::Block;
+use super::notify::{EventClass, notify};
+use super::random::Random;
+use super::session::{Origin, Session, Transaction};
+use super::time::Moment;
+use super::{ChangeLog, Engine};
+use crate::resp::args::{Args, OwnedArgs};
+use crate::resp::error::CommandError;
+use crate::resp::reply::Reply;
+use crate::settings::Settings;
+use crate::store::keyspace::{Db, Touch};
+use crate::store::value::{Type, Value, ValueRef, ValueType};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// For handlers that change no data.
+pub struct ReadCtx<'a> {
+    pub reply: &'a mut Reply,
+    pub session: &'a mut Session,
+    pub now: Moment,
+    engine: &'a Engine,
+}
+
+impl<'a> ReadCtx<'a> {
+    pub(super) fn new(
+        engine: &'a Engine,
+        session: &'a mut Session,
+        reply: &'a mut Reply,
+        now: Moment,
+    ) -> Self {
+        Self {
+            reply,
+            session,
+            now,
+            engine,
+        }
+    }
+
+    /// The whole server, to look at (INFO, CLIENT LIST, CONFIG GET).
+    pub fn engine(&self) -> &'a Engine {
+        self.engine
+    }
+
+    pub fn settings(&self) -> &'a Settings {
+        &self.engine.settings
+    }
+
+    /// The selected database.
+    pub fn db(&self) -> &'a Db {
+        self.engine.db(self.session.db)
+    }
+
+    /// The value of a key; counts a hit or a miss and marks the key as used.
+    pub fn value(&mut self, key: &[u8]) -> Option<ValueRef<'a>> {
+        let touch = self.engine.touch_for(self.session);
+        let found = self
+            .engine
+            .db(self.session.db)
+            .get_touch(key, self.now.unix_ms(), touch);
+        let stats = &self.engine.stats;
+        match found {
+            Some(_) => super::stats::count(&stats.keyspace_hits, 1),
+            None => {
+                super::stats::count(&stats.keyspace_misses, 1);
+                self.engine
+                    .notify(EventClass::KEY_MISS, "keymiss", key, self.session.db);
+            }
+        }
+        found
+    }
+
+    /// The value of a key that has to be of type `T`.
+    pub fn read<T: ValueType + 'a>(&mut self, key: &[u8]) -> Result<Option<&'a T>, CommandError> {
+        match self.value(key) {
+            None => Ok(None),
+            Some(value) => T::from_ref(value).map(Some).ok_or(CommandError::WrongType),
+        }
+    }
+
+    /// The value of a key without counting or marking it.
+    pub fn peek(&self, key: &[u8]) -> Option<ValueRef<'a>> {
+        self.db().get(key, self.now.unix_ms())
+    }
+}
+
+/// For handlers that change values of keys.
+pub struct WriteCtx<'a> {
+    pub reply: &'a mut Reply,
+    pub session: &'a mut Session,
+    pub now: Moment,
+    pub(super) engine: &'a mut Engine,
+    pub(super) log: &'a mut ChangeLog,
+}
+
+/// What a handler gets beside the value it changes.
+pub struct Lent<'a> {
+    pub reply: &'a mut Reply,
+    pub settings: &'a Settings,
+    pub random: &'a mut Random,
+    pub now: Moment,
+    db: usize,
+    key: &'a [u8],
+    created: bool,
+    modified: bool,
+    dirty: u64,
+    events: Vec<(EventClass, &'static str)>,
+    wants_effects: bool,
+    effects: Option<Vec<OwnedArgs>>,
+}
+
+impl Lent<'_> {
+    /// The value changed in `count` places. Without a call with a count over 0 nothing is logged.
+    pub fn changed(&mut self, count: u64) {
+        self.dirty += count;
+        self.modified |= count > 0;
+    }
+
+    /// Announces `name` for the key once the change is in place.
+    pub fn event(&mut self, class: EventClass, name: &'static str) {
+        self.events.push((class, name));
+    }
+
+    /// The value was just made for this call.
+    pub fn created(&self) -> bool {
+        self.created
+    }
+
+    /// Replaces the command in the log by the given one (may be called several times; each adds one).
+    pub fn effect(&mut self, words: &[&[u8]]) {
+        let effects = self.effects.get_or_insert_with(Vec::new);
+        if self.wants_effects {
+            effects.push(OwnedArgs::from_slices(words));
+        }
+    }
+
+    /// The key whose value is lent.
+    pub fn key(&self) -> &[u8] {
+        self.key
+    }
+}
+
+impl<'a> WriteCtx<'a> {
+    /// The whole server, to look at.
+    pub fn engine(&self) -> &Engine {
+        self.engine
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.engine.settings
+    }
+
+    /// The selected database.
+    pub fn db(&self) -> &Db {
+        self.engine.db(self.session.db)
+    }
+
+    /// The database of that index, which exists.
+    pub fn db_at(&self, index: usize) -> &Db {
+        self.engine.db(index)
+    }
+
+    /// The value of a key, to look at before a change. Marks it as used; counts neither hit nor miss.
+    pub fn value(&self, key: &[u8]) -> Option<ValueRef<'_>> {
+        let touch = self.engine.touch_for(self.session);
+        self.db().get_touch(key, self.now.unix_ms(), touch)
+    }
+
+    /// The value of a key that has to be of type `T`, to look at before a change.
+    pub fn read<T: ValueType>(&self, key: &[u8]) -> Result<Option<&T>, CommandError> {
+        match self.value(key) {
+            None => Ok(None),
+            Some(value) => T::from_ref(value).map(Some).ok_or(CommandError::WrongType),
+        }
+    }
+
+    /// Counts what a reading lookup inside a write command counts.
+    pub fn count_lookup(&self, found: bool) {
+        let stats = &self.engine.stats;
+        super::stats::count(
+            if found {
+                &stats.keyspace_hits
+            } else {
+                &stats.keyspace_misses
+            },
+            1,
+        );
+    }
+
+    pub fn contains(&self, key: &[u8]) -> bool {
+        self.db().get(key, self.now.unix_ms()).is_some()
+    }
+
+    /// Lends the value of `key` if it exists; None when it does not.
+    pub fn update<T: ValueType, R>(
+        &mut self,
+        key: &[u8],
+        change: impl FnOnce(&mut T, &mut Lent<'_>) -> R,
+    ) -> Result<Option<R>, CommandError> {
+        self.lend(key, false, change)
+    }
+
+    /// Lends the value of `key`, made empty if it does not exist; a value that stays empty is not kept.
+    pub fn upsert<T: ValueType, R>(
+        &mut self,
+        key: &[u8],
+        change: impl FnOnce(&mut T, &mut Lent<'_>) -> R,
+    ) -> Result<R, CommandError> {
+        let made = self.lend(key, true, change)?;
+        Ok(made.expect("a missing value was created"))
+    }
+
+    fn lend<T: ValueType, R>(
+        &mut self,
+        key: &[u8],
+        create: bool,
+        change: impl FnOnce(&mut T, &mut Lent<'_>) -> R,
+    ) -> Result<Option<R>, CommandError> {
+        let db = self.session.db;
+        let now_ms = self.now.unix_ms();
+        let Engine {
+            store,
+            settings,
+            effects,
+            ..
+        } = &mut *self.engine;
+        let database = store
+            .db_mut(db)
+            .expect("sessions select existing databases");
+        let (slot, created) = if create {
+            database.get_or_insert_with(key, now_ms, || T::empty().into_value())
+        } else {
+            match database.get_mut(key, now_ms) {
+                Some(slot) => (slot, false),
+                None => return Ok(None),
+            }
+        };
+        let value = T::from_mut(slot).ok_or(CommandError::WrongType)?;
+        let mut lent = Lent {
+            reply: self.reply,
+            settings,
+            random: &mut self.session.random,
+            now: self.now,
+            db,
+            key,
+            created,
+            modified: false,
+            dirty: 0,
+            events: Vec::new(),
+            wants_effects: effects.enabled(),
+            effects: None,
+        };
+        let result = change(value, &mut lent);
+        let empty = value.is_empty();
+        let done = Finished {
+            created,
+            modified: lent.modified,
+            dirty: lent.dirty,
+            events: lent.events,
+            effects: lent.effects,
+            db: lent.db,
+            empty,
+            kind: T::TYPE,
+        };
+        self.finish(key, done);
+        Ok(Some(result))
+    }
+
+    /// The chores after a lent value came back.
+    fn finish(&mut self, key: &[u8], done: Finished) {
+        let db = done.db;
+        self.log.dirty += done.dirty;
+        if let Some(effects) = done.effects {
+            self.log
+                .effects
+                .get_or_insert_with(Vec::new)
+                .extend(effects.into_iter().map(|args| (db, args)));
+        }
+        if done.modified {
+            self.engine.key_changed(db, key);
+        }
+        for (class, name) in done.events {
+            self.engine.notify(class, name, key, db);
+        }
+        if done.empty {
+            self.engine.db_mut(db).remove(key);
+            if !done.created {
+                self.engine.notify(EventClass::GENERIC, "del", key, db);
+            }
+        } else if done.created {
+            self.engine.notify(EventClass::NEW, "new", key, db);
+            self.engine.blocking.signal(db, key);
+        } else if done.modified && matches!(done.kind, Type::Stream | Type::List | Type::SortedSet)
+        {
+            self.engine.blocking.signal(db, key);
+        }
+    }
+
+    /// Sets a key to a new value. `keep_deadline` is for SET KEEPTTL and in-place rewrites.
+    /// Counts one change; events are the handler's.
+    pub fn set_value(&mut self, key: &[u8], value: Value, keep_deadline: bool) {
+        self.set_value_at(self.session.db, key, value, keep_deadline);
+    }
+
+    /// As [`WriteCtx::set_value`], in another database.
+    pub fn set_value_at(&mut self, db: usize, key: &[u8], value: Value, keep_deadline: bool) {
+        let table = self.engine.db_mut(db);
+        let old = if keep_deadline {
+            table.replace_keeping_deadline(key, value)
+        } else {
+            table.insert(key, value)
+        };
+        self.log.dirty += 1;
+        self.engine.key_changed(db, key);
+        if old.is_none() {
+            self.engine.notify(EventClass::NEW, "new", key, db);
+        }
+        self.engine.blocking.signal(db, key);
+        self.engine.discard(old);
+    }
+
+    /// Removes a key; false when it does not exist. Counts one change; the event is the handler's.
+    pub fn remove(&mut self, key: &[u8]) -> bool {
+        self.take_value_at(self.session.db, key)
+            .map(|(value, _)| self.engine.discard(Some(value)))
+            .is_some()
+    }
+
+    /// Takes a key's value and deadline out of database `db`. Counts one change.
+    pub fn take_value_at(&mut self, db: usize, key: &[u8]) -> Option<(Value, Option<i64>)> {
+        let taken = self.engine.db_mut(db).take(key)?;
+        self.log.dirty += 1;
+        self.engine.key_changed(db, key);
+        self.engine.blocking.signal(db, key);
+        Some(taken)
+    }
+
+    /// Sets or clears the deadline of a key that exists. Counts one change.
+    pub fn set_deadline(&mut self, key: &[u8], deadline_ms: Option<i64>) {
+        let db = self.session.db;
+        self.set_deadline_at(db, key, deadline_ms);
+        self.log.dirty += 1;
+        self.engine.key_changed(db, key);
+    }
+
+    /// Sets or clears the deadline in database `db` without counting a change (part of a larger one).
+    pub fn set_deadline_at(&mut self, db: usize, key: &[u8], deadline_ms: Option<i64>) {
+        let table = self.engine.db_mut(db);
+        match deadline_ms {
+            Some(deadline) => table.set_deadline(key, deadline),
+            None => table.clear_deadline(key),
+        };
+    }
+
+    /// Announces an event of a key in the selected database.
+    pub fn event(&mut self, class: EventClass, name: &str, key: &[u8]) {
+        let db = self.session.db;
+        self.engine.notify(class, name, key, db);
+    }
+
+    /// Announces an event of a key in database `db`.
+    pub fn event_at(&mut self, db: usize, class: EventClass, name: &str, key: &[u8]) {
+        self.engine.notify(class, name, key, db);
+    }
+
+    /// Counts `count` changes beyond those that the other methods count; 0 dirty means nothing is logged.
+    pub fn changed(&mut self, count: u64) {
+        self.log.dirty += count;
+    }
+
+    /// Replaces the command in the log by the given one (several calls add up).
+    pub fn effect(&mut self, words: &[&[u8]]) {
+        let db = self.session.db;
+        let wanted = self.engine.effects.enabled();
+        let effects = self.log.effects.get_or_insert_with(Vec::new);
+        if wanted {
+            effects.push((db, OwnedArgs::from_slices(words)));
+        }
+    }
+
+    /// Replaces the command in the log by nothing.
+    pub fn no_effect(&mut self) {
+        self.log.effects.get_or_insert_with(Vec::new);
+    }
+
+    /// Whether an effect would be looked at by anyone.
+    pub fn wants_effects(&self) -> bool {
+        self.engine.effects.enabled()
+    }
+
+    /// The command cannot be answered yet: the client waits. No reply may have been written.
+    pub fn block(&mut self, block: Block) {
+        self.log.block = Some(block);
+    }
+
+    /// Drops a value where it disturbs nobody (lazy free).
+    pub fn discard(&mut self, value: Value) {
+        self.engine.discard(Some(value));
+    }
+}
+
+struct Finished {
+    created: bool,
+    modified: bool,
+    dirty: u64,
+    events: Vec<(EventClass, &'static str)>,
+    effects: Option<Vec<OwnedArgs>>,
+    db: usize,
+    empty: bool,
+    kind: Type,
+}
+
+/// For handlers that change the server or run other commands.
+pub struct ControlCtx<'a> {
+    pub reply: &'a mut Reply,
+    pub session: &'a mut Session,
+    pub now: Moment,
+    pub engine: &'a mut Engine,
+    pub(super) log: &'a mut ChangeLog,
+}
+
+impl ControlCtx<'_> {
+    pub fn settings(&self) -> &Settings {
+        &self.engine.settings
+    }
+
+    /// The same call as a write to keys.
+    pub fn as_write(&mut self) -> WriteCtx<'_> {
+        WriteCtx {
+            reply: self.reply,
+            session: self.session,
+            now: self.now,
+            engine: self.engine,
+            log: self.log,
+        }
+    }
+
+    /// Counts `count` changes; 0 dirty means nothing is logged.
+    pub fn changed(&mut self, count: u64) {
+        self.log.dirty += count;
+    }
+
+    /// Replaces the command in the log by nothing.
+    pub fn no_effect(&mut self) {
+        self.log.effects.get_or_insert_with(Vec::new);
+    }
+
+    /// Runs a command of a script: the gates of scripts apply, its effects join this call's group, and it answers
+    /// into `reply`, whose protocol it follows. `session` is the script's own, with its database and origin.
+    pub fn run(&mut self, session: &mut Session, args: Args<'_>, reply: &mut Reply) {
+        let mut now = self.now;
+        self.engine.run_nested(session, args, reply, &mut now);
+    }
+
+    /// Runs the commands of a transaction one after the other into the reply.
+    pub fn run_transaction(&mut self, transaction: &Transaction) {
+        let table = self.engine.table.clone();
+        let origin = std::mem::replace(&mut self.session.origin, Origin::Transaction);
+        for (id, args) in &transaction.commands {
+            // Time stands still inside a transaction; only durations go on.
+            let mut clock = self.now;
+            self.reply.set_protocol(self.session.protocol);
+            self.engine.call(
+                self.session,
+                table.get(*id),
+                args.as_args(),
+                self.reply,
+                &mut clock,
+            );
+        }
+        self.session.origin = origin;
+    }
+
+    /// Marks the last interaction of the client, for handlers that take long.
+    pub fn touch_client(&self) {
+        self.session
+            .client
+            .last_interaction_ms
+            .store(self.now.unix_ms(), Relaxed);
+    }
+}
+
+impl Engine {
+    /// How a lookup for this session marks the key as used.
+    pub(super) fn touch_for(&self, session: &Session) -> Touch {
+        if session
+            .client
+            .has_flag(super::client::client_flags::NO_TOUCH)
+        {
+            Touch::No
+        } else {
+            self.touch
+        }
+    }
+
+    /// Announces an event if the settings select its class.
+    pub fn notify(&self, class: EventClass, name: &str, key: &[u8], db: usize) {
+        if self.notify_classes.intersects(class) {
+            notify(&self.pubsub, self.notify_classes, class, name, key, db);
+        }
+    }
+}

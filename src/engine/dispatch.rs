@@ -1,0 +1,521 @@
+//! From a request to its reply: resolve, gates, queue or call, chores, wake-ups.
+
+use super::blocking::{Block, Waiting};
+use super::client::{ClientId, client_flags};
+use super::ctx::{ControlCtx, ReadCtx, WriteCtx};
+use super::gates::{self, Refusal};
+use super::keys;
+use super::session::{Origin, ReplyMode, Session};
+use super::spec::{Flags, Handled, Run};
+use super::stats::count;
+use super::table::{Command, CommandId};
+use super::time::Moment;
+use super::{ChangeLog, Engine};
+use crate::resp::args::{Args, OwnedArgs};
+use crate::resp::error::CommandError;
+use crate::resp::reply::Reply;
+use bytes::Bytes;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Which side of the engine's lock a request needs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    Shared,
+    Exclusive,
+}
+
+/// What the connection has to do after a request.
+pub enum Outcome {
+    /// The reply is written (or there is none to write).
+    Done,
+    /// No reply yet: the connection hands its session over with [`Engine::wait`].
+    Block(CommandId, Block),
+    /// Nothing happened: ask again when the pause is over.
+    Paused,
+}
+
+/// Access that the request needs; cheap, and without the engine's lock.
+pub fn access_for(table: &super::table::CommandTable, session: &Session, args: Args<'_>) -> Access {
+    let Ok(command) = table.resolve(args) else {
+        return Access::Shared;
+    };
+    if session.transaction.is_some() && !runs_inside_transaction(command) {
+        return Access::Shared;
+    }
+    match command.spec.run {
+        Run::Read(_) | Run::Container(_) => Access::Shared,
+        Run::Write(_) | Run::Control(_) => Access::Exclusive,
+    }
+}
+
+/// Commands that run at once although a transaction is being queued.
+fn runs_inside_transaction(command: &Command) -> bool {
+    matches!(
+        command.spec.name,
+        "exec" | "discard" | "multi" | "watch" | "quit" | "reset"
+    ) && command.parent.is_none()
+}
+
+impl Engine {
+    /// Runs one request alone on the engine.
+    pub fn execute(
+        &mut self,
+        session: &mut Session,
+        args: Args<'_>,
+        reply: &mut Reply,
+        now: &mut Moment,
+    ) -> Outcome {
+        if args.is_empty() {
+            return Outcome::Done;
+        }
+        let table = self.table.clone();
+        let mark = reply.len();
+        let command = match self.admit(&table, session, args, reply, *now) {
+            Admission::Run(command) => command,
+            Admission::Answered => {
+                self.drop_unwanted_reply(session, reply, mark);
+                return Outcome::Done;
+            }
+            Admission::Paused => return Outcome::Paused,
+        };
+        let block = self.call(session, command, args, reply, now);
+        if self.blocking.has_ready() {
+            self.serve_ready(now);
+        }
+        match block {
+            Some(block) => Outcome::Block(command.id, block),
+            None => {
+                self.drop_unwanted_reply(session, reply, mark);
+                Outcome::Done
+            }
+        }
+    }
+
+    /// Runs one request beside other readers. The request needs no more than [`Access::Shared`].
+    pub fn execute_shared(
+        &self,
+        session: &mut Session,
+        args: Args<'_>,
+        reply: &mut Reply,
+        now: &mut Moment,
+    ) -> Outcome {
+        if args.is_empty() {
+            return Outcome::Done;
+        }
+        let table = self.table.clone();
+        let mark = reply.len();
+        match self.admit(&table, session, args, reply, *now) {
+            Admission::Run(command) => {
+                let Run::Read(handler) = command.spec.run else {
+                    unreachable!("only readers need shared access");
+                };
+                let started = *now;
+                self.begin(session, command, args, *now);
+                let handled = handler(&mut ReadCtx::new(self, session, reply, *now), args);
+                self.end(session, command, args, reply, mark, handled, started, now);
+            }
+            Admission::Answered => {}
+            Admission::Paused => return Outcome::Paused,
+        }
+        self.drop_unwanted_reply(session, reply, mark);
+        Outcome::Done
+    }
+
+    /// Resolve, gates, and queueing inside a transaction.
+    fn admit<'t>(
+        &self,
+        table: &'t super::table::CommandTable,
+        session: &mut Session,
+        args: Args<'_>,
+        reply: &mut Reply,
+        now: Moment,
+    ) -> Admission<'t> {
+        let command = match table.resolve(args) {
+            Ok(command) => command,
+            Err(error) => {
+                if let super::table::ResolveError::Arity(id) = error {
+                    count(&self.stats.command(id).rejected, 1);
+                }
+                refuse_transaction(session);
+                self.write_error(reply, &table.describe(&error, args));
+                return Admission::Answered;
+            }
+        };
+        let refusal = gates::check(&gates::Call {
+            engine: self,
+            session,
+            command,
+            args,
+            now,
+        });
+        match refusal {
+            None => {}
+            Some(Refusal::Paused) => return Admission::Paused,
+            Some(Refusal::Error(text)) => {
+                count(&self.stats.command(command.id).rejected, 1);
+                refuse_transaction(session);
+                if command.spec.name == "exec" {
+                    // A refused EXEC ends its transaction.
+                    let reason = text.strip_prefix('-').unwrap_or(&text);
+                    session.transaction = None;
+                    session.publish_counts();
+                    self.write_error(
+                        reply,
+                        &format!("EXECABORT Transaction discarded because of: {reason}"),
+                    );
+                } else {
+                    self.write_error(reply, &text);
+                }
+                return Admission::Answered;
+            }
+        }
+        if session.origin == Origin::Client
+            && session.transaction.is_some()
+            && !runs_inside_transaction(command)
+        {
+            self.queue(session, command.id, args);
+            session.client.last_command.store(command.id.0, Relaxed);
+            reply.queued();
+            return Admission::Answered;
+        }
+        Admission::Run(command)
+    }
+
+    fn queue(&self, session: &mut Session, id: CommandId, args: Args<'_>) {
+        if let Some(transaction) = &mut session.transaction {
+            if !transaction.refused {
+                let owned = OwnedArgs::from_args(args);
+                transaction.bytes += args.iter().map(<[u8]>::len).sum::<usize>();
+                transaction.commands.push((id, owned));
+            }
+        }
+        session.publish_counts();
+    }
+
+    /// Runs a command that passed its gates; its effects are in the stream when this returns.
+    pub(super) fn call(
+        &mut self,
+        session: &mut Session,
+        command: &Command,
+        args: Args<'_>,
+        reply: &mut Reply,
+        now: &mut Moment,
+    ) -> Option<Block> {
+        let started = *now;
+        let mark = reply.len();
+        let db = session.db;
+        self.expire_named_keys(session, command, args, *now);
+        self.begin(session, command, args, *now);
+        let mut log = ChangeLog::default();
+        let handled = match command.spec.run {
+            Run::Read(handler) => handler(&mut ReadCtx::new(self, session, reply, *now), args),
+            Run::Write(handler) => {
+                let mut ctx = WriteCtx {
+                    reply,
+                    session,
+                    now: *now,
+                    engine: self,
+                    log: &mut log,
+                };
+                handler(&mut ctx, args)
+            }
+            Run::Control(handler) => {
+                self.effects.begin_group();
+                let mut ctx = ControlCtx {
+                    reply,
+                    session,
+                    now: *now,
+                    engine: self,
+                    log: &mut log,
+                };
+                let handled = handler(&mut ctx, args);
+                self.effects.end_group();
+                handled
+            }
+            Run::Container(_) => Err(CommandError::Syntax),
+        };
+        let failed = handled.is_err();
+        self.end(session, command, args, reply, mark, handled, started, now);
+        if failed {
+            log.block = None;
+        }
+        if session.must_not_block() {
+            if let Some(block) = log.block.take() {
+                block.timeout_reply.write(reply);
+            }
+        }
+        self.dirty += log.dirty;
+        if session.origin != Origin::Replay {
+            match log.effects {
+                Some(effects) => {
+                    for (db, words) in &effects {
+                        self.effects.push(*db, words.as_args());
+                    }
+                }
+                None if log.dirty > 0 => self.effects.push(db, args),
+                None => {}
+            }
+        }
+        log.block
+    }
+
+    /// Runs a command of a transaction or a script.
+    pub(super) fn run_nested(
+        &mut self,
+        session: &mut Session,
+        args: Args<'_>,
+        reply: &mut Reply,
+        now: &mut Moment,
+    ) {
+        let table = self.table.clone();
+        let command = match table.resolve(args) {
+            Ok(command) => command,
+            Err(error) => {
+                let text = match (session.origin, &error) {
+                    (Origin::Script, super::table::ResolveError::Unknown) => {
+                        "ERR Unknown Redis command called from script".to_string()
+                    }
+                    (Origin::Script, super::table::ResolveError::UnknownSubcommand(_)) => {
+                        "ERR Unknown Redis command called from script".to_string()
+                    }
+                    (Origin::Script, super::table::ResolveError::Arity(_)) => {
+                        "ERR Wrong number of args calling Redis command from script".to_string()
+                    }
+                    _ => table.describe(&error, args),
+                };
+                self.write_error(reply, &text);
+                return;
+            }
+        };
+        match gates::check(&gates::Call {
+            engine: self,
+            session,
+            command,
+            args,
+            now: *now,
+        }) {
+            Some(Refusal::Error(text)) => {
+                count(&self.stats.command(command.id).rejected, 1);
+                self.write_error(reply, &text);
+            }
+            Some(Refusal::Paused) | None => {
+                // Time stands still inside a script or a transaction; only durations go on.
+                let mut clock = *now;
+                self.call(session, command, args, reply, &mut clock);
+            }
+        }
+    }
+
+    /// What is noted before a handler runs.
+    fn begin(&self, session: &Session, command: &Command, args: Args<'_>, now: Moment) {
+        let client = &session.client;
+        client.last_command.store(command.id.0, Relaxed);
+        if !self.monitors.is_empty()
+            && !command.flags.intersects(Flags::SKIP_MONITOR | Flags::ADMIN)
+        {
+            self.feed_monitors(session, args, now);
+        }
+    }
+
+    /// What is noted after a handler ran; writes its error.
+    #[allow(clippy::too_many_arguments)]
+    fn end(
+        &self,
+        session: &mut Session,
+        command: &Command,
+        args: Args<'_>,
+        reply: &mut Reply,
+        mark: usize,
+        handled: Handled,
+        started: Moment,
+        now: &mut Moment,
+    ) {
+        if let Err(error) = handled {
+            reply.truncate(mark);
+            error.write(reply);
+            self.stats.record_error(&error.to_string());
+            count(&self.stats.command(command.id).failed, 1);
+        }
+        *now = self.time.now();
+        let duration_ns = now.monotonic_ns.saturating_sub(started.monotonic_ns);
+        self.stats.record_call(command.id, duration_ns);
+        count(&self.stats.commands_processed, 1);
+        session.client.commands.fetch_add(1, Relaxed);
+        self.slow_log
+            .offer(command, args, duration_ns, session, *now);
+        self.latency.offer_command(command, duration_ns, *now);
+    }
+
+    fn drop_unwanted_reply(&self, session: &mut Session, reply: &mut Reply, mark: usize) {
+        match session.reply_mode {
+            ReplyMode::On => {}
+            ReplyMode::Off => reply.truncate(mark),
+            ReplyMode::SkipThis => {
+                reply.truncate(mark);
+                session.reply_mode = ReplyMode::On;
+            }
+            ReplyMode::SkipNext => {
+                reply.truncate(mark);
+                session.reply_mode = ReplyMode::SkipThis;
+            }
+        }
+    }
+
+    /// Writes an error that no handler raised.
+    pub fn write_error(&self, reply: &mut Reply, text: &str) {
+        self.stats.record_error(text);
+        reply.error(text);
+    }
+
+    /// Removes the keys that the command names and whose deadline has passed.
+    fn expire_named_keys(
+        &mut self,
+        session: &Session,
+        command: &Command,
+        args: Args<'_>,
+        now: Moment,
+    ) {
+        if self.db(session.db).expires_len() == 0 || session.origin == Origin::Replay {
+            return;
+        }
+        let now_ms = now.unix_ms();
+        let mut due: Vec<Box<[u8]>> = Vec::new();
+        keys::for_each_key(command, args, |key, _| {
+            if self.db(session.db).is_expired(key, now_ms) {
+                due.push(key.into());
+            }
+        });
+        for key in due {
+            self.expire(session.db, &key);
+        }
+    }
+
+    /// Lets a client wait for the keys of `block`.
+    pub fn wait(
+        &mut self,
+        session: Box<Session>,
+        command: CommandId,
+        args: Args<'_>,
+        block: Block,
+        now: Moment,
+    ) {
+        session.client.set_flag(client_flags::BLOCKED, true);
+        self.blocking.add(
+            session,
+            command,
+            OwnedArgs::from_args(args),
+            block,
+            now.monotonic_ns,
+        );
+    }
+
+    /// Serves the clients that wait for keys that changed, who waited longest first.
+    pub fn serve_ready(&mut self, now: &mut Moment) {
+        while let Some(name) = self.blocking.next_ready() {
+            for id in self.blocking.queue(&name) {
+                self.try_unblock(id, &name, now);
+            }
+        }
+    }
+
+    fn try_unblock(&mut self, id: ClientId, name: &(usize, Box<[u8]>), now: &mut Moment) {
+        let Some(mut waiting) = self.blocking.take(id) else {
+            return;
+        };
+        let kind = self
+            .db(name.0)
+            .get(&name.1, now.unix_ms())
+            .map(|value| value.kind());
+        if kind != Some(waiting.block.waits_for) && !waiting.block.wakes_on_loss {
+            self.blocking.put_back(waiting);
+            return;
+        }
+        let table = self.table.clone();
+        let command = table.get(waiting.command);
+        let mut reply = Reply::new(waiting.session.protocol);
+        waiting.session.origin = Origin::Unblocked;
+        let args = std::mem::take(&mut waiting.args);
+        let again = self.call(
+            &mut waiting.session,
+            command,
+            args.as_args(),
+            &mut reply,
+            now,
+        );
+        waiting.session.origin = Origin::Client;
+        waiting.args = args;
+        if again.is_some() {
+            self.blocking.put_back(waiting);
+            return;
+        }
+        self.blocking
+            .leave_queues(id, waiting.session.db, &waiting.block.keys);
+        self.finish_wait(waiting, reply);
+    }
+
+    fn finish_wait(&mut self, waiting: Waiting, mut reply: Reply) {
+        let mut session = waiting.session;
+        self.drop_unwanted_reply(&mut session, &mut reply, 0);
+        count(&self.stats.unblocked_clients, 1);
+        let client = Arc::clone(&session.client);
+        client.set_flag(client_flags::BLOCKED, false);
+        client.mailbox.deliver(Bytes::from(reply.take()));
+        client.mailbox.unblock(session);
+    }
+
+    /// Ends a wait without data: the timeout reply, or the error of CLIENT UNBLOCK. False when the client does not wait.
+    pub fn stop_waiting(&mut self, id: ClientId, error: Option<&str>) -> bool {
+        let Some(waiting) = self.blocking.remove(id) else {
+            return false;
+        };
+        let mut reply = Reply::new(waiting.session.protocol);
+        match error {
+            Some(text) => self.write_error(&mut reply, text),
+            None => waiting.block.timeout_reply.write(&mut reply),
+        }
+        self.finish_wait(waiting, reply);
+        true
+    }
+
+    /// Ends the waits whose time is over.
+    pub fn stop_overdue(&mut self, now: Moment) {
+        for id in self.blocking.overdue(now.unix_ms()) {
+            self.stop_waiting(id, None);
+        }
+    }
+
+    /// A connection is gone: nothing of it stays behind.
+    pub fn forget(&mut self, session: &mut Session) {
+        let id = session.client.id;
+        self.blocking.remove(id);
+        self.unwatch(session);
+        self.unsubscribe_all(session);
+        self.monitors.retain(|client| client.id != id);
+        self.clients.remove(id);
+    }
+
+    /// A connection is gone while its session waits here.
+    pub fn forget_waiting(&mut self, id: ClientId) -> bool {
+        let Some(mut waiting) = self.blocking.remove(id) else {
+            return false;
+        };
+        self.forget(&mut waiting.session);
+        true
+    }
+}
+
+enum Admission<'t> {
+    Run(&'t Command),
+    Answered,
+    Paused,
+}
+
+/// A command that could not be queued makes EXEC refuse the transaction.
+fn refuse_transaction(session: &mut Session) {
+    if session.origin == Origin::Client {
+        if let Some(transaction) = &mut session.transaction {
+            transaction.refused = true;
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Reasons to refuse a command, in the order in which clients of Redis see them.
+
+use super::client::client_flags;
+use super::session::{Origin, Session};
+use super::spec::Flags;
+use super::table::Command;
+use super::time::Moment;
+use super::{Engine, PauseKind};
+use crate::resp::args::Args;
+use crate::settings::ProtectedAction;
+
+/// What a gate says of a command that may not pass.
+pub enum Refusal {
+    /// Answer with this error.
+    Error(String),
+    /// Run it later, when the pause ends (CLIENT PAUSE).
+    Paused,
+}
+
+/// What the gates look at.
+pub struct Call<'a> {
+    pub engine: &'a Engine,
+    pub session: &'a Session,
+    pub command: &'a Command,
+    pub args: Args<'a>,
+    pub now: Moment,
+}
+
+type Gate = fn(&Call<'_>) -> Option<Refusal>;
+
+/// For commands of clients, in order.
+const CLIENT_GATES: &[Gate] = &[
+    protected,
+    authenticated,
+    not_in_transaction,
+    memory,
+    disk,
+    replica,
+    subscriber,
+    loading,
+    busy,
+    paused,
+];
+
+/// For commands of scripts, in order.
+const SCRIPT_GATES: &[Gate] = &[script_allowed, memory, disk, replica];
+
+/// The first gate that refuses the call.
+pub fn check(call: &Call<'_>) -> Option<Refusal> {
+    let gates = match call.session.origin {
+        Origin::Client => CLIENT_GATES,
+        Origin::Script => SCRIPT_GATES,
+        // Checked when it was queued or blocked first; what EXEC must check again it checks itself.
+        Origin::Transaction | Origin::Unblocked | Origin::Replay => return None,
+    };
+    gates.iter().find_map(|gate| gate(call))
+}
+
+fn error(text: impl Into<String>) -> Option<Refusal> {
+    Some(Refusal::Error(text.into()))
+}
+
+fn has(call: &Call<'_>, flag: Flags) -> bool {
+    call.command.flags.contains(flag)
+}
+
+fn protected(call: &Call<'_>) -> Option<Refusal> {
+    let name = call
+        .command
+        .parent
+        .map_or(call.command.spec.name, |parent| {
+            call.engine.table.get(parent).spec.name
+        });
+    if name != "debug"
+        || allows(
+            call.engine.settings.enable_debug_command,
+            call.session.client.is_local(),
+        )
+    {
+        return None;
+    }
+    error(
+        "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a \
+         local connection, otherwise you need to set this option in the configuration file, and then restart the server.",
+    )
+}
+
+/// Whether a protected action is open to a client.
+pub fn allows(action: ProtectedAction, local: bool) -> bool {
+    match action {
+        ProtectedAction::No => false,
+        ProtectedAction::Yes => true,
+        ProtectedAction::Local => local,
+    }
+}
+
+fn authenticated(call: &Call<'_>) -> Option<Refusal> {
+    if call.session.authenticated || has(call, Flags::NO_AUTH) {
+        return None;
+    }
+    error("NOAUTH Authentication required.")
+}
+
+fn not_in_transaction(call: &Call<'_>) -> Option<Refusal> {
+    if call.session.transaction.is_some() && has(call, Flags::NO_MULTI) {
+        return error("ERR Command not allowed inside a transaction");
+    }
+    None
+}
+
+fn script_allowed(call: &Call<'_>) -> Option<Refusal> {
+    if has(call, Flags::NOSCRIPT) {
+        return error("ERR This Redis command is not allowed from script");
+    }
+    None
+}
+
+fn memory(call: &Call<'_>) -> Option<Refusal> {
+    if has(call, Flags::DENYOOM) && call.engine.out_of_memory() {
+        return error("OOM command not allowed when used memory > 'maxmemory'.");
+    }
+    None
+}
+
+fn disk(call: &Call<'_>) -> Option<Refusal> {
+    if !has(call, Flags::WRITE) && call.command.spec.name != "ping" {
+        return None;
+    }
+    call.engine
+        .write_refusal
+        .as_ref()
+        .and_then(|text| error(text.clone()))
+}
+
+fn replica(call: &Call<'_>) -> Option<Refusal> {
+    if call.engine.read_only_replica && has(call, Flags::WRITE) {
+        return error("READONLY You can't write against a read only replica.");
+    }
+    None
+}
+
+fn subscriber(call: &Call<'_>) -> Option<Refusal> {
+    if call.session.protocol != crate::resp::reply::Protocol::Resp2 || !call.session.is_subscriber()
+    {
+        return None;
+    }
+    const ALLOWED: &[&str] = &[
+        "ping",
+        "subscribe",
+        "ssubscribe",
+        "unsubscribe",
+        "sunsubscribe",
+        "psubscribe",
+        "punsubscribe",
+        "quit",
+        "reset",
+    ];
+    if ALLOWED.contains(&call.command.spec.name) {
+        return None;
+    }
+    error(format!(
+        "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
+        call.command.full_name
+    ))
+}
+
+fn loading(call: &Call<'_>) -> Option<Refusal> {
+    if call.engine.loading.is_some() && !has(call, Flags::LOADING) {
+        return error("LOADING Redis is loading the dataset in memory");
+    }
+    None
+}
+
+fn busy(_call: &Call<'_>) -> Option<Refusal> {
+    None
+}
+
+fn paused(call: &Call<'_>) -> Option<Refusal> {
+    let pause = call.engine.pause_at(call.now.unix_ms())?;
+    if call.session.client.has_flag(client_flags::REPLICA) {
+        return None;
+    }
+    let writes = has(call, Flags::WRITE)
+        || has(call, Flags::MAY_REPLICATE)
+        || (call.command.spec.name == "exec"
+            && call
+                .session
+                .transaction
+                .as_ref()
+                .is_some_and(|transaction| {
+                    transaction.commands.iter().any(|(id, _)| {
+                        call.engine
+                            .table
+                            .get(*id)
+                            .flags
+                            .intersects(Flags::WRITE | Flags::MAY_REPLICATE)
+                    })
+                }));
+    let waits = match pause {
+        PauseKind::All => true,
+        PauseKind::Write => writes,
+    };
+    waits.then_some(Refusal::Paused)
+}

@@ -1,0 +1,91 @@
+//! Which arguments of a request are keys, from the declared key specs.
+
+use super::spec::{Begin, Find, KeyFlags, KeySpec};
+use super::table::Command;
+use crate::resp::args::Args;
+use crate::resp::number::parse_i64;
+
+/// Calls `found` with each key and what happens to it, in the order of the specs.
+pub fn for_each_key<'a>(
+    command: &Command,
+    args: Args<'a>,
+    mut found: impl FnMut(&'a [u8], KeyFlags),
+) {
+    for spec in command.spec.keys {
+        for_each_position(spec, args, |position| found(args.arg(position), spec.flags));
+    }
+}
+
+/// Calls `found` with the position of each key. A spec that does not fit the arguments yields nothing.
+pub fn for_each_position(spec: &KeySpec, args: Args<'_>, mut found: impl FnMut(usize)) -> bool {
+    let Some(begin) = beginning(spec, args) else {
+        return false;
+    };
+    match spec.find {
+        Find::Unknown => false,
+        Find::Range { last, step, limit } => {
+            let count = args.len();
+            let last = if last >= 0 {
+                begin + last as usize
+            } else if limit <= 1 {
+                match count.checked_sub(last.unsigned_abs() as usize) {
+                    Some(last) => last,
+                    None => return false,
+                }
+            } else {
+                begin
+                    + ((count - begin) / limit as usize).wrapping_sub(last.unsigned_abs() as usize)
+            };
+            if last >= count {
+                return false;
+            }
+            (begin..=last).step_by(step.max(1)).for_each(&mut found);
+            true
+        }
+        Find::KeyNum { count, first, step } => {
+            let Some(keys) = args
+                .get(begin + count)
+                .and_then(parse_i64)
+                .and_then(|keys| usize::try_from(keys).ok())
+            else {
+                return false;
+            };
+            if keys == 0 {
+                return true;
+            }
+            let first = begin + first;
+            let Some(last) = keys
+                .checked_sub(1)
+                .and_then(|more| more.checked_mul(step))
+                .and_then(|more| first.checked_add(more))
+            else {
+                return false;
+            };
+            if last >= args.len() {
+                return false;
+            }
+            (first..=last).step_by(step.max(1)).for_each(&mut found);
+            true
+        }
+    }
+}
+
+fn beginning(spec: &KeySpec, args: Args<'_>) -> Option<usize> {
+    match spec.begin {
+        Begin::Index(index) => (index < args.len()).then_some(index),
+        Begin::Keyword(word, from) => {
+            let is_word =
+                |position: &usize| args.arg(*position).eq_ignore_ascii_case(word.as_bytes());
+            let found = if from >= 0 {
+                (from as usize..args.len()).find(is_word)
+            } else {
+                let start = args.len().checked_sub(from.unsigned_abs() as usize)?;
+                (1..=start).rev().find(is_word)
+            };
+            found
+                .map(|position| position + 1)
+                .filter(|&position| position < args.len())
+        }
+        Begin::Unknown => None,
+    }
+}

@@ -1,0 +1,498 @@
+//! Runs commands: the table, the gates, dispatch, effects.
+//!
+//! No I/O, no clock and no thread of its own: time, chance and the ways to
+//! connections come in from outside, so that a whole server can be simulated.
+//! Reading order: [`spec`], [`table`], [`ctx`], [`gates`], [`dispatch`].
+
+pub mod blocking;
+pub mod client;
+pub mod ctx;
+pub mod dispatch;
+pub mod effects;
+pub mod gates;
+pub mod keys;
+pub mod latency;
+pub mod notify;
+pub mod pubsub;
+pub mod random;
+pub mod session;
+pub mod slow_log;
+pub mod spec;
+pub mod stats;
+pub mod table;
+pub mod time;
+
+use crate::resp::args::{Args, OwnedArgs};
+use crate::settings::{MaxmemoryPolicy, Settings};
+use crate::store::keyspace::{Db, Store, Touch};
+use crate::store::value::Value;
+use client::{Client, ClientRegistry};
+use notify::EventClass;
+use pubsub::{ChannelSpace, PubSub};
+use random::Random;
+use session::Session;
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use table::CommandTable;
+use time::{Moment, TimeSource};
+
+/// Keys that one expiry cycle looks at and removes before it lets others run.
+const EXPIRE_CYCLE_KEYS_MAX: usize = 400;
+
+/// Values with at least this many heap bytes are dropped off the engine's path.
+const LAZY_FREE_BYTES_MIN: usize = 64 * 1024;
+
+/// Databases, settings, and all that commands share.
+pub struct Engine {
+    pub store: Store,
+    pub settings: Settings,
+    pub table: Arc<CommandTable>,
+    pub stats: Stats,
+    pub clients: Arc<ClientRegistry>,
+    pub pubsub: PubSub,
+    pub blocking: blocking::Blocking,
+    pub effects: effects::EffectLog,
+    pub slow_log: slow_log::SlowLog,
+    pub latency: latency::LatencyMonitor,
+    pub monitors: Vec<Arc<Client>>,
+    pub time: Arc<dyn TimeSource>,
+    pub outside: Box<dyn Outside>,
+    /// State of a layer above (the script interpreter), unknown here.
+    pub extension: Option<Box<dyn Any + Send + Sync>>,
+    pub random: Random,
+    /// Changes since the last snapshot.
+    pub dirty: u64,
+    /// The classes of events that are published.
+    pub notify_classes: EventClass,
+    /// How lookups mark keys as used; renewed by every cycle, as the clock is in it.
+    pub touch: Touch,
+    /// Why writes are refused now (a failed snapshot or log), in the words for the client.
+    pub write_refusal: Option<String>,
+    pub read_only_replica: bool,
+    /// Progress while files are read at the start.
+    pub loading: Option<Loading>,
+    pub identity: Identity,
+    /// Bytes in use, sampled by the cycle (asking the allocator costs microseconds).
+    pub used_memory_bytes: AtomicU64,
+    /// Whether deadlines are looked after by the active cycle (DEBUG SET-ACTIVE-EXPIRE).
+    pub active_expire: bool,
+    watchers: HashMap<(usize, Box<[u8]>), Vec<Arc<Client>>>,
+    pause: Mutex<Option<Pause>>,
+}
+
+pub use stats::Stats;
+
+/// Who this process is.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// 40 hexadecimal digits, new at every start.
+    pub run_id: String,
+    /// 40 hexadecimal digits, kept with the data.
+    pub replication_id: String,
+    pub process_id: u32,
+    pub executable: String,
+    pub config_file: String,
+    /// The port that is listened on, which a setting of 0 leaves open.
+    pub tcp_port: u16,
+}
+
+/// How far the files are read.
+#[derive(Clone, Copy, Debug)]
+pub struct Loading {
+    pub started_unix_s: i64,
+    pub total_bytes: u64,
+    pub loaded_bytes: u64,
+}
+
+/// What the engine asks of the world around it.
+pub trait Outside: Send + Sync {
+    /// Puts one changed setting into force; an error text has it rolled back.
+    fn apply_setting(&mut self, name: &str, settings: &Settings) -> Result<(), String>;
+    /// Ends the process in order, once the replies are out.
+    fn shut_down(&mut self, options: ShutdownOptions);
+    /// Drops a value where it disturbs nobody.
+    fn drop_later(&mut self, garbage: Box<dyn Any + Send>);
+    /// Objects handed to `drop_later` and not dropped yet.
+    fn lazy_free_pending(&self) -> usize;
+    /// Bytes in use now, by the allocator's count.
+    fn used_memory_bytes(&self) -> u64;
+    /// Sleeps; only for DEBUG SLEEP and the like.
+    fn sleep_us(&mut self, duration_us: u64);
+}
+
+/// How to end (SHUTDOWN, signals).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ShutdownOptions {
+    /// None follows the save points.
+    pub save: Option<bool>,
+    pub now: bool,
+    pub force: bool,
+}
+
+/// Which commands a pause holds back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PauseKind {
+    Write,
+    All,
+}
+
+#[derive(Clone, Copy)]
+struct Pause {
+    kind: PauseKind,
+    until_ms: i64,
+}
+
+/// What one call changed, gathered while its handler runs.
+#[derive(Default)]
+pub struct ChangeLog {
+    dirty: u64,
+    /// What goes to the log instead of the command.
+    effects: Option<Vec<(usize, OwnedArgs)>>,
+    block: Option<blocking::Block>,
+}
+
+impl Engine {
+    /// An empty server.
+    pub fn new(
+        settings: Settings,
+        table: Arc<CommandTable>,
+        time: Arc<dyn TimeSource>,
+        outside: Box<dyn Outside>,
+        identity: Identity,
+        mut random: Random,
+    ) -> Self {
+        let seed = u128::from(random.next_u64()) << 64 | u128::from(random.next_u64());
+        let now = time.now();
+        let stats = Stats::new(table.positions());
+        stats.started_unix_us.store(now.unix_us, Relaxed);
+        let mut engine = Self {
+            store: Store::new(settings.databases, seed),
+            stats,
+            clients: Arc::default(),
+            pubsub: PubSub::default(),
+            blocking: blocking::Blocking::default(),
+            effects: effects::EffectLog::default(),
+            slow_log: slow_log::SlowLog::new(
+                settings.slowlog_log_slower_than,
+                settings.slowlog_max_len,
+            ),
+            latency: latency::LatencyMonitor::default(),
+            monitors: Vec::new(),
+            extension: None,
+            random,
+            dirty: 0,
+            notify_classes: EventClass::empty(),
+            touch: Touch::No,
+            write_refusal: None,
+            read_only_replica: false,
+            loading: None,
+            identity,
+            used_memory_bytes: AtomicU64::new(outside.used_memory_bytes()),
+            active_expire: true,
+            watchers: HashMap::new(),
+            pause: Mutex::default(),
+            settings,
+            table,
+            time,
+            outside,
+        };
+        engine.apply_settings();
+        engine.renew_touch(now);
+        engine
+    }
+
+    /// Brings what is derived from the settings up to date.
+    pub fn apply_settings(&mut self) {
+        self.notify_classes = self.settings.notify_keyspace_events;
+        self.slow_log.configure(
+            self.settings.slowlog_log_slower_than,
+            self.settings.slowlog_max_len,
+        );
+        self.latency
+            .set_threshold_ms(self.settings.latency_monitor_threshold);
+        self.renew_touch(self.time.now());
+    }
+
+    /// The database of that index, which exists.
+    pub fn db(&self, index: usize) -> &Db {
+        self.store
+            .db(index)
+            .expect("sessions select existing databases")
+    }
+
+    /// The database of that index, which exists.
+    pub fn db_mut(&mut self, index: usize) -> &mut Db {
+        self.store
+            .db_mut(index)
+            .expect("sessions select existing databases")
+    }
+
+    /// Puts the present time into the marks that lookups leave.
+    pub fn renew_touch(&mut self, now: Moment) {
+        let seconds = (now.unix_us / 1_000_000) as u64;
+        self.touch = if matches!(
+            self.settings.maxmemory_policy,
+            MaxmemoryPolicy::AllkeysLfu | MaxmemoryPolicy::VolatileLfu
+        ) {
+            Touch::Lfu {
+                now_minutes: seconds / 60,
+                log_factor: self.settings.lfu_log_factor,
+                decay_minutes: self.settings.lfu_decay_time,
+                random: self.random.next_u64(),
+            }
+        } else {
+            Touch::Lru {
+                now_seconds: seconds,
+            }
+        };
+        let touch = self.touch;
+        for db in self.store.iter_mut() {
+            db.set_write_touch(touch);
+        }
+    }
+
+    /// A key changed: transactions that watch it are off.
+    pub fn key_changed(&self, db: usize, key: &[u8]) {
+        if self.watchers.is_empty() {
+            return;
+        }
+        if let Some(watchers) = self.watchers.get(&(db, key) as &dyn WatchName) {
+            for client in watchers {
+                client.watch_broken.store(true, Relaxed);
+            }
+        }
+    }
+
+    /// All keys of a database changed (FLUSHDB, SWAPDB): watched keys that exist here, or in `also`, count as changed.
+    pub fn db_changed(&self, db: usize, also: Option<usize>, now: Moment) {
+        for ((of, key), watchers) in &self.watchers {
+            let exists_in = |index: usize| self.db(index).get(key, now.unix_ms()).is_some();
+            if *of == db && (exists_in(db) || also.is_some_and(exists_in)) {
+                for client in watchers {
+                    client.watch_broken.store(true, Relaxed);
+                }
+            }
+        }
+    }
+
+    /// Starts to watch a key of the session's database.
+    pub fn watch(&mut self, session: &mut Session, key: &[u8], now: Moment) {
+        let name = (session.db, Box::from(key));
+        if session.watched.contains(&name) {
+            return;
+        }
+        session
+            .watched_expired
+            .push(self.db(session.db).is_expired(key, now.unix_ms()));
+        session.watched.push(name.clone());
+        self.watchers
+            .entry(name)
+            .or_default()
+            .push(session.client.clone());
+    }
+
+    /// Forgets all watched keys of a session.
+    pub fn unwatch(&mut self, session: &mut Session) {
+        session.watched_expired.clear();
+        for name in std::mem::take(&mut session.watched) {
+            if let Some(watchers) = self.watchers.get_mut(&name) {
+                watchers.retain(|client| client.id != session.client.id);
+                if watchers.is_empty() {
+                    self.watchers.remove(&name);
+                }
+            }
+        }
+        session.client.watch_broken.store(false, Relaxed);
+    }
+
+    /// Whether a watched key changed, or fell to its deadline since the watch began.
+    pub fn watch_is_broken(&self, session: &Session, now: Moment) -> bool {
+        session.client.watch_broken.load(Relaxed)
+            || session.watched.iter().zip(&session.watched_expired).any(
+                |((db, key), was_expired)| {
+                    !was_expired && self.db(*db).is_expired(key, now.unix_ms())
+                },
+            )
+    }
+
+    /// Number of keys that someone watches.
+    pub fn watched_key_count(&self) -> usize {
+        self.watchers.len()
+    }
+
+    /// Removes all subscriptions of a session.
+    pub fn unsubscribe_all(&mut self, session: &mut Session) {
+        let id = session.client.id;
+        for channel in std::mem::take(&mut session.channels) {
+            self.pubsub.unsubscribe(ChannelSpace::Plain, &channel, id);
+        }
+        for channel in std::mem::take(&mut session.shard_channels) {
+            self.pubsub.unsubscribe(ChannelSpace::Shard, &channel, id);
+        }
+        for pattern in std::mem::take(&mut session.patterns) {
+            self.pubsub.unsubscribe_pattern(&pattern, id);
+        }
+    }
+
+    /// Removes an expired key: effect, event, count.
+    pub fn expire(&mut self, db: usize, key: &[u8]) {
+        let removed = self.db_mut(db).remove(key);
+        if removed.is_none() {
+            return;
+        }
+        stats::count(&self.stats.expired_keys, 1);
+        self.discard(removed);
+        let verb: &[u8] = if self.settings.lazyfree_lazy_expire {
+            b"UNLINK"
+        } else {
+            b"DEL"
+        };
+        self.effects.push_words(db, &[verb, key]);
+        self.key_changed(db, key);
+        self.blocking.signal(db, key);
+        self.notify(EventClass::EXPIRED, "expired", key, db);
+    }
+
+    /// One round of the active expiry; true when due keys may be left.
+    pub fn expire_cycle(&mut self, now: Moment) -> bool {
+        if !self.active_expire || self.loading.is_some() || self.pause_at(now.unix_ms()).is_some() {
+            return false;
+        }
+        let mut more = false;
+        for db in 0..self.store.len() {
+            if self.db(db).expires_len() == 0 {
+                continue;
+            }
+            let due = self
+                .db_mut(db)
+                .next_expired(now.unix_ms(), EXPIRE_CYCLE_KEYS_MAX);
+            more |= due.more;
+            for key in due.keys {
+                self.expire(db, &key);
+            }
+        }
+        more
+    }
+
+    /// Drops a value; a big one where it disturbs nobody.
+    pub fn discard(&mut self, value: Option<Value>) {
+        if let Some(value) = value {
+            if value.memory_usage() >= LAZY_FREE_BYTES_MIN {
+                self.outside.drop_later(Box::new(value));
+            }
+        }
+    }
+
+    /// Whether commands that need memory are refused.
+    pub fn out_of_memory(&self) -> bool {
+        let max = self.settings.maxmemory;
+        max > 0 && self.used_memory_bytes.load(Relaxed) > max
+    }
+
+    /// Holds commands back until `until_ms`; a running pause is only ever made stricter or longer.
+    pub fn pause(&self, kind: PauseKind, until_ms: i64) {
+        let mut pause = self.pause.lock().unwrap_or_else(PoisonError::into_inner);
+        *pause = Some(match *pause {
+            Some(old) => Pause {
+                kind: if old.kind == PauseKind::All {
+                    PauseKind::All
+                } else {
+                    kind
+                },
+                until_ms: old.until_ms.max(until_ms),
+            },
+            None => Pause { kind, until_ms },
+        });
+    }
+
+    /// Ends a pause and wakes who waited for it.
+    pub fn unpause(&self) {
+        *self.pause.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        for client in self.clients.all() {
+            client.mailbox.wake();
+        }
+    }
+
+    /// The pause in force at `now_ms`.
+    pub fn pause_at(&self, now_ms: i64) -> Option<PauseKind> {
+        let pause = self.pause.lock().unwrap_or_else(PoisonError::into_inner);
+        pause
+            .filter(|pause| pause.until_ms > now_ms)
+            .map(|pause| pause.kind)
+    }
+
+    /// When the pause ends, in Unix milliseconds.
+    pub fn pause_until_ms(&self) -> Option<i64> {
+        self.pause
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .map(|pause| pause.until_ms)
+    }
+
+    /// Sends the line of a command to those who watch everything.
+    fn feed_monitors(&self, session: &Session, args: Args<'_>, now: Moment) {
+        let source = match session.origin {
+            session::Origin::Script => "lua".to_string(),
+            _ => session.client.address.clone(),
+        };
+        let mut line = format!(
+            "+{}.{:06} [{} {}]",
+            now.unix_us / 1_000_000,
+            now.unix_us % 1_000_000,
+            session.db,
+            source
+        )
+        .into_bytes();
+        for arg in args.iter() {
+            line.extend_from_slice(b" \"");
+            crate::resp::quote::escape(arg, &mut line);
+            line.push(b'"');
+        }
+        line.extend_from_slice(b"\r\n");
+        let line = bytes::Bytes::from(line);
+        for client in &self.monitors {
+            client.mailbox.deliver(line.clone());
+        }
+    }
+}
+
+/// Looks up a watched key without owning its name.
+trait WatchName {
+    fn parts(&self) -> (usize, &[u8]);
+}
+
+impl WatchName for (usize, Box<[u8]>) {
+    fn parts(&self) -> (usize, &[u8]) {
+        (self.0, &self.1)
+    }
+}
+
+impl WatchName for (usize, &[u8]) {
+    fn parts(&self) -> (usize, &[u8]) {
+        (self.0, self.1)
+    }
+}
+
+impl<'a> std::borrow::Borrow<dyn WatchName + 'a> for (usize, Box<[u8]>) {
+    fn borrow(&self) -> &(dyn WatchName + 'a) {
+        self
+    }
+}
+
+impl PartialEq for dyn WatchName + '_ {
+    fn eq(&self, other: &Self) -> bool {
+        self.parts() == other.parts()
+    }
+}
+
+impl Eq for dyn WatchName + '_ {}
+
+impl std::hash::Hash for dyn WatchName + '_ {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        let (db, key) = self.parts();
+        db.hash(state);
+        key.hash(state);
+    }
+}

@@ -1,0 +1,143 @@
+//! What one connection is in the middle of: database, protocol, transaction.
+
+use super::client::{Client, client_flags};
+use super::random::Random;
+use super::table::CommandId;
+use crate::resp::args::OwnedArgs;
+use crate::resp::reply::Protocol;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Which replies a client wants (CLIENT REPLY).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ReplyMode {
+    #[default]
+    On,
+    Off,
+    /// The reply of the command under way is dropped, the next one counts again.
+    SkipThis,
+    /// CLIENT REPLY SKIP was just answered (with nothing); the next command is skipped.
+    SkipNext,
+}
+
+/// Commands that wait for EXEC.
+#[derive(Default)]
+pub struct Transaction {
+    pub commands: Vec<(CommandId, OwnedArgs)>,
+    pub bytes: usize,
+    /// A command could not be queued; EXEC answers EXECABORT.
+    pub refused: bool,
+}
+
+/// Where a command comes from, which decides what it may do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Origin {
+    #[default]
+    Client,
+    /// A queued command that EXEC runs.
+    Transaction,
+    /// redis.call of a script.
+    Script,
+    /// A command that had blocked and is run again.
+    Unblocked,
+    /// Replayed from a file or a stream: never refused, never propagated.
+    Replay,
+}
+
+/// The state of one connection. Owned by the connection; handlers get it lent.
+pub struct Session {
+    pub client: Arc<Client>,
+    pub db: usize,
+    pub protocol: Protocol,
+    pub authenticated: bool,
+    pub transaction: Option<Transaction>,
+    /// The watched keys, with their database.
+    pub watched: Vec<(usize, Box<[u8]>)>,
+    /// A watched key was already past its deadline when the watch began.
+    pub watched_expired: Vec<bool>,
+    pub reply_mode: ReplyMode,
+    pub origin: Origin,
+    /// Close the connection once the replies are written.
+    pub close: bool,
+    pub channels: Vec<bytes::Bytes>,
+    pub patterns: Vec<bytes::Bytes>,
+    pub shard_channels: Vec<bytes::Bytes>,
+    pub random: Random,
+}
+
+impl Session {
+    /// A fresh session of `client`.
+    pub fn new(client: Arc<Client>, authenticated: bool, random: Random) -> Self {
+        Self {
+            client,
+            db: 0,
+            protocol: Protocol::Resp2,
+            authenticated,
+            transaction: None,
+            watched: Vec::new(),
+            watched_expired: Vec::new(),
+            reply_mode: ReplyMode::On,
+            origin: Origin::Client,
+            close: false,
+            channels: Vec::new(),
+            patterns: Vec::new(),
+            shard_channels: Vec::new(),
+            random,
+        }
+    }
+
+    /// Number of subscriptions of channels and patterns (shard channels are counted apart).
+    pub fn subscriptions(&self) -> usize {
+        self.channels.len() + self.patterns.len()
+    }
+
+    /// Whether only the pub/sub commands are allowed now (RESP2 with a subscription).
+    pub fn is_subscriber(&self) -> bool {
+        self.subscriptions() + self.shard_channels.len() > 0
+    }
+
+    pub fn set_db(&mut self, db: usize) {
+        self.db = db;
+        self.client.db.store(db as u32, Relaxed);
+    }
+
+    pub fn set_protocol(&mut self, protocol: Protocol) {
+        self.protocol = protocol;
+        self.client
+            .protocol3
+            .store(protocol == Protocol::Resp3, Relaxed);
+    }
+
+    /// Whether a blocking command has to answer at once instead of waiting.
+    pub fn must_not_block(&self) -> bool {
+        matches!(
+            self.origin,
+            Origin::Transaction | Origin::Script | Origin::Replay
+        )
+    }
+
+    /// Brings the figures that others see up to date.
+    pub fn publish_counts(&self) {
+        let client = &self.client;
+        client.channels.store(self.channels.len() as u32, Relaxed);
+        client.patterns.store(self.patterns.len() as u32, Relaxed);
+        client
+            .shard_channels
+            .store(self.shard_channels.len() as u32, Relaxed);
+        client.watched.store(self.watched.len() as u32, Relaxed);
+        client.set_flag(client_flags::PUBSUB, self.is_subscriber());
+        client.set_flag(client_flags::MULTI, self.transaction.is_some());
+        match &self.transaction {
+            Some(transaction) => {
+                client
+                    .queued
+                    .store(transaction.commands.len() as i64, Relaxed);
+                client.queued_bytes.store(transaction.bytes as u64, Relaxed);
+            }
+            None => {
+                client.queued.store(-1, Relaxed);
+                client.queued_bytes.store(0, Relaxed);
+            }
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The command table: every declared command by name, and what is derived from it.
+//!
+//! Built once from the lists of the families; never changes afterwards, so it
+//! is shared by all threads without a lock.
+
+use super::spec::{Categories, CommandSpec, Find, Flags, Run};
+use crate::resp::args::Args;
+use hashbrown::HashMap;
+
+/// Longest command name that is looked up; a longer word is no command.
+const NAME_LEN_MAX: usize = 64;
+
+/// Position of a command in the table; subcommands have positions of their own.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct CommandId(pub u16);
+
+/// One command with what the table derives.
+pub struct Command {
+    pub id: CommandId,
+    pub spec: &'static CommandSpec,
+    /// `config|get` for subcommands, else the name.
+    pub full_name: Box<str>,
+    pub parent: Option<CommandId>,
+    /// The declared flags and those that follow from the key specs.
+    pub flags: Flags,
+    pub categories: Categories,
+    pub subcommands: Vec<CommandId>,
+    by_name: HashMap<Box<[u8]>, CommandId, foldhash::fast::RandomState>,
+}
+
+/// Why a request names no command that can run.
+#[derive(Debug, PartialEq, Eq)]
+pub enum ResolveError {
+    Unknown,
+    UnknownSubcommand(CommandId),
+    Arity(CommandId),
+}
+
+/// All commands.
+pub struct CommandTable {
+    commands: Vec<Command>,
+    by_name: HashMap<Box<[u8]>, CommandId, foldhash::fast::RandomState>,
+}
+
+impl CommandTable {
+    /// Builds the table from the families' lists.
+    ///
+    /// Panics when two commands share a name: a fault of the declarations, found by every start.
+    pub fn new(families: &[&'static [CommandSpec]]) -> Self {
+        let mut table = Self {
+            commands: Vec::new(),
+            by_name: HashMap::default(),
+        };
+        for spec in families.iter().flat_map(|family| family.iter()) {
+            let id = table.add(spec, None);
+            let taken = table.by_name.insert(spec.name.as_bytes().into(), id);
+            assert!(taken.is_none(), "command {} is declared twice", spec.name);
+        }
+        table
+    }
+
+    fn add(&mut self, spec: &'static CommandSpec, parent: Option<CommandId>) -> CommandId {
+        let id = CommandId(u16::try_from(self.commands.len()).expect("fewer than 65,536 commands"));
+        let full_name = match parent {
+            Some(parent) => format!("{}|{}", self.get(parent).spec.name, spec.name),
+            None => spec.name.to_string(),
+        };
+        let mut flags = spec.flags;
+        let movable = spec.keys.iter().any(|key| {
+            !matches!(key.find, Find::Range { .. })
+                || !matches!(key.begin, super::spec::Begin::Index(_))
+        });
+        flags.set(Flags::MOVABLE_KEYS, movable);
+        self.commands.push(Command {
+            id,
+            spec,
+            full_name: full_name.into(),
+            parent,
+            flags,
+            categories: spec.all_categories(),
+            subcommands: Vec::new(),
+            by_name: HashMap::default(),
+        });
+        if let Run::Container(children) = spec.run {
+            for child in children {
+                let child_id = self.add(child, Some(id));
+                let me = &mut self.commands[id.0 as usize];
+                me.subcommands.push(child_id);
+                me.by_name.insert(child.name.as_bytes().into(), child_id);
+            }
+        }
+        id
+    }
+
+    /// Gives a command another name, or takes it away when `to` is empty (rename-command).
+    /// False when there is no such command or the new name is taken.
+    pub fn rename(&mut self, from: &str, to: &str) -> bool {
+        let Some(id) = self.by_name.remove(from.to_ascii_lowercase().as_bytes()) else {
+            return false;
+        };
+        if to.is_empty() {
+            return true;
+        }
+        self.by_name
+            .insert(to.to_ascii_lowercase().as_bytes().into(), id)
+            .is_none()
+    }
+
+    pub fn get(&self, id: CommandId) -> &Command {
+        &self.commands[id.0 as usize]
+    }
+
+    /// Number of positions, subcommands included.
+    pub fn positions(&self) -> usize {
+        self.commands.len()
+    }
+
+    /// All commands and subcommands by position.
+    pub fn iter(&self) -> impl Iterator<Item = &Command> {
+        self.commands.iter()
+    }
+
+    /// The commands that stand for themselves (no subcommands).
+    pub fn top_level(&self) -> impl Iterator<Item = &Command> {
+        self.commands
+            .iter()
+            .filter(|command| command.parent.is_none())
+    }
+
+    /// A top-level command by name, in any case.
+    pub fn find(&self, name: &[u8]) -> Option<&Command> {
+        find_in(&self.by_name, name).map(|id| self.get(id))
+    }
+
+    /// A command or `parent|child`, in any case.
+    pub fn find_full(&self, name: &[u8]) -> Option<&Command> {
+        match name.iter().position(|&byte| byte == b'|') {
+            None => self.find(name),
+            Some(bar) => self.find_subcommand(self.find(&name[..bar])?, &name[bar + 1..]),
+        }
+    }
+
+    /// A subcommand of `parent` by name, in any case.
+    pub fn find_subcommand(&self, parent: &Command, name: &[u8]) -> Option<&Command> {
+        find_in(&parent.by_name, name).map(|id| self.get(id))
+    }
+
+    /// The command that a request names, with its arity checked.
+    pub fn resolve(&self, args: Args<'_>) -> Result<&Command, ResolveError> {
+        let mut command = self.find(args.name()).ok_or(ResolveError::Unknown)?;
+        if matches!(command.spec.run, Run::Container(_)) && args.len() >= 2 {
+            command = self
+                .find_subcommand(command, args.arg(1))
+                .ok_or(ResolveError::UnknownSubcommand(command.id))?;
+        }
+        if command.spec.accepts(args.len()) {
+            Ok(command)
+        } else {
+            Err(ResolveError::Arity(command.id))
+        }
+    }
+
+    /// The error text of a failed [`CommandTable::resolve`].
+    pub fn describe(&self, error: &ResolveError, args: Args<'_>) -> String {
+        match error {
+            ResolveError::Unknown => unknown_command(args),
+            ResolveError::UnknownSubcommand(id) => format!(
+                "ERR unknown subcommand '{:.128}'. Try {} HELP.",
+                String::from_utf8_lossy(args.arg(1)),
+                self.get(*id).spec.name.to_ascii_uppercase()
+            ),
+            ResolveError::Arity(id) => wrong_arity(&self.get(*id).full_name),
+        }
+    }
+}
+
+/// The arity error for the command of that (full) name.
+pub fn wrong_arity(full_name: &str) -> String {
+    format!("ERR wrong number of arguments for '{full_name}' command")
+}
+
+fn unknown_command(args: Args<'_>) -> String {
+    let shown = |bytes: &[u8], max: usize| {
+        String::from_utf8_lossy(&bytes[..bytes.len().min(max)]).into_owned()
+    };
+    let mut preview = String::new();
+    for arg in args.iter().skip(1) {
+        if preview.len() >= 128 {
+            break;
+        }
+        let room = 128 - preview.len();
+        preview.push_str(&format!("'{}' ", shown(arg, room)));
+    }
+    format!(
+        "ERR unknown command '{}', with args beginning with: {}",
+        shown(args.name(), 128),
+        preview
+    )
+}
+
+fn find_in(
+    map: &HashMap<Box<[u8]>, CommandId, foldhash::fast::RandomState>,
+    name: &[u8],
+) -> Option<CommandId> {
+    let mut lower = [0u8; NAME_LEN_MAX];
+    let lower = lower.get_mut(..name.len())?;
+    lower.copy_from_slice(name);
+    lower.make_ascii_lowercase();
+    map.get(&*lower).copied()
+}

@@ -1,0 +1,54 @@
+//! What happens by the clock: expiry, overdue waits, memory samples, idle connections.
+
+use super::Shared;
+use crate::engine::client::client_flags;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// Rounds of expiry in one tick at the most, so that a flood of deadlines leaves time for requests.
+const EXPIRE_ROUNDS_MAX: usize = 16;
+
+/// Ticks until the server ends.
+pub async fn run(shared: Arc<Shared>) {
+    let mut next_second_ms = 0;
+    loop {
+        let (hz, more) = {
+            let mut engine = shared.write();
+            let now = shared.time.now();
+            engine.renew_touch(now);
+            engine.stop_overdue(now);
+            let more = (0..EXPIRE_ROUNDS_MAX).all(|_| engine.expire_cycle(now));
+            let mut served = now;
+            engine.serve_ready(&mut served);
+            let used = engine.outside.used_memory_bytes();
+            engine.used_memory_bytes.store(used, Relaxed);
+            engine.stats.peak_memory_bytes.fetch_max(used, Relaxed);
+            if now.unix_ms() >= next_second_ms {
+                next_second_ms = now.unix_ms() + 1_000;
+                close_idle(&shared, i64::from(engine.settings.timeout), now.unix_ms());
+            }
+            (engine.settings.hz.max(1), more)
+        };
+        let wait_ms = if more { 1 } else { 1_000 / u64::from(hz) };
+        tokio::time::sleep(Duration::from_millis(wait_ms.max(1))).await;
+    }
+}
+
+/// Ends connections that said nothing for `timeout_s` seconds; 0 keeps all.
+fn close_idle(shared: &Shared, timeout_s: i64, now_ms: i64) {
+    if timeout_s == 0 {
+        return;
+    }
+    const STAY: u32 = client_flags::BLOCKED
+        | client_flags::PUBSUB
+        | client_flags::MONITOR
+        | client_flags::REPLICA;
+    for client in shared.clients.all() {
+        let idle_ms = now_ms - client.last_interaction_ms.load(Relaxed);
+        if idle_ms > timeout_s * 1_000 && !client.has_flag(STAY) {
+            tracing::debug!("Closing idle client");
+            client.mailbox.close(false);
+        }
+    }
+}

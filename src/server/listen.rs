@@ -1,0 +1,254 @@
+//! Listening sockets, and the way of an accepted connection to its thread.
+
+use super::Shared;
+use super::connection::{self, Addresses};
+use crate::settings::Settings;
+use socket2::{Domain, Protocol, SockAddr, Socket, TcpKeepalive, Type};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::sync::mpsc::UnboundedSender;
+
+/// An accepted connection on its way to a thread.
+pub enum Accepted {
+    Tcp(std::net::TcpStream),
+    Unix(std::os::unix::net::UnixStream, String),
+}
+
+/// Opens the TCP sockets that the settings ask for. The port that was found free is used for all addresses.
+///
+/// An address with a leading `-` may be missing on this machine.
+pub fn open_tcp(settings: &Settings) -> io::Result<Vec<std::net::TcpListener>> {
+    let mut port = settings.port;
+    let mut listeners = Vec::new();
+    for text in &settings.bind {
+        let optional = text.starts_with('-');
+        let address = text.trim_start_matches('-');
+        let opened = parse_address(address)
+            .ok_or_else(|| {
+                io::Error::new(
+                    io::ErrorKind::InvalidInput,
+                    format!("cannot bind to '{address}'"),
+                )
+            })
+            .and_then(|ip| open_one(SocketAddr::new(ip, port), settings.tcp_backlog));
+        match opened {
+            Ok(listener) => {
+                port = listener.local_addr()?.port();
+                listeners.push(listener);
+            }
+            Err(error) if optional && is_absent(&error) => {}
+            Err(error) => {
+                return Err(io::Error::new(
+                    error.kind(),
+                    format!(
+                        "Could not create server TCP listening socket {address}:{port}: bind: {error}"
+                    ),
+                ));
+            }
+        }
+    }
+    Ok(listeners)
+}
+
+fn parse_address(text: &str) -> Option<IpAddr> {
+    match text {
+        "*" => Some(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
+        "::*" => Some(IpAddr::V6(Ipv6Addr::UNSPECIFIED)),
+        "localhost" => Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        _ => text.parse().ok(),
+    }
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(
+            libc::EADDRNOTAVAIL
+                | libc::EAFNOSUPPORT
+                | libc::EPROTONOSUPPORT
+                | libc::ESOCKTNOSUPPORT
+        )
+    )
+}
+
+fn open_one(address: SocketAddr, backlog: u32) -> io::Result<std::net::TcpListener> {
+    let socket = Socket::new(
+        Domain::for_address(address),
+        Type::STREAM,
+        Some(Protocol::TCP),
+    )?;
+    socket.set_reuse_address(true)?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    socket.bind(&SockAddr::from(address))?;
+    socket.listen(backlog.min(i32::MAX as u32) as i32)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket.into())
+}
+
+/// Opens the Unix socket, replacing a stale one.
+pub fn open_unix(path: &Path, mode: u32) -> io::Result<std::os::unix::net::UnixListener> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let listener = std::os::unix::net::UnixListener::bind(path)?;
+    if mode != 0 {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
+    }
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// Accepts TCP connections and hands them round to the threads.
+pub async fn accept_tcp(
+    listener: TcpListener,
+    shared: Arc<Shared>,
+    threads: Vec<UnboundedSender<Accepted>>,
+) {
+    let mut next = 0;
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                if let Some(refusal) = refusal(&shared, peer.ip().to_canonical().is_loopback()) {
+                    refuse(stream, &shared, refusal).await;
+                    continue;
+                }
+                shared.connections.fetch_add(1, Relaxed);
+                if let Ok(stream) = stream.into_std() {
+                    let _ = threads[next % threads.len()].send(Accepted::Tcp(stream));
+                    next += 1;
+                }
+            }
+            Err(error) => pause_after(&error).await,
+        }
+    }
+}
+
+/// Accepts connections of the Unix socket likewise.
+pub async fn accept_unix(
+    listener: UnixListener,
+    path: String,
+    shared: Arc<Shared>,
+    threads: Vec<UnboundedSender<Accepted>>,
+) {
+    let mut next = 0;
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                if let Some(refusal) = refusal(&shared, true) {
+                    refuse(stream, &shared, refusal).await;
+                    continue;
+                }
+                shared.connections.fetch_add(1, Relaxed);
+                if let Ok(stream) = stream.into_std() {
+                    let _ =
+                        threads[next % threads.len()].send(Accepted::Unix(stream, path.clone()));
+                    next += 1;
+                }
+            }
+            Err(error) => pause_after(&error).await,
+        }
+    }
+}
+
+/// Out of descriptors and the like: waiting beats spinning.
+async fn pause_after(error: &io::Error) {
+    tracing::warn!("Accepting client connection: {error}");
+    tokio::time::sleep(Duration::from_millis(50)).await;
+}
+
+const TOO_MANY: &str = "-ERR max number of clients reached\r\n";
+
+const PROTECTED: &str = "-DENIED Redis is running in protected mode because protected mode is enabled and no password \
+is set for the default user. In this mode connections are only accepted from the loopback interface. If you want to \
+connect from external computers to Redis you may adopt one of the following solutions: 1) Just disable protected mode \
+sending the command 'CONFIG SET protected-mode no' from the loopback interface by connecting to Redis from the same \
+host the server is running, however MAKE SURE Redis is not publicly accessible from internet if you do so. Use CONFIG \
+REWRITE to make this change permanent. 2) Alternatively you can just disable the protected mode by editing the Redis \
+configuration file, and setting the protected mode option to 'no', and then restarting the server. 3) If you started \
+the server manually just for testing, restart it with the '--protected-mode no' option. 4) Set up an authentication \
+password for the default user. NOTE: You only need to do one of the above things in order for the server to start \
+accepting connections from the outside.\r\n";
+
+/// Why a connection is turned away, in the words it is told.
+fn refusal(shared: &Shared, local: bool) -> Option<&'static str> {
+    if shared.connections.load(Relaxed) >= shared.connections_max.load(Relaxed) as usize {
+        return Some(TOO_MANY);
+    }
+    if local {
+        return None;
+    }
+    let engine = shared.read();
+    (engine.settings.protected_mode && engine.settings.requirepass.is_empty()).then_some(PROTECTED)
+}
+
+async fn refuse<S: tokio::io::AsyncWrite + Unpin>(mut stream: S, shared: &Shared, text: &str) {
+    crate::engine::stats::count(&shared.read().stats.connections_rejected, 1);
+    // The peer may be gone already; it is turned away in any case.
+    let _ = tokio::time::timeout(
+        Duration::from_millis(100),
+        stream.write_all(text.as_bytes()),
+    )
+    .await;
+}
+
+/// Serves an accepted connection on the calling thread.
+pub async fn serve(accepted: Accepted, shared: Arc<Shared>) {
+    match accepted {
+        Accepted::Tcp(stream) => {
+            let keepalive_s = shared.read().settings.tcp_keepalive;
+            let Ok(addresses) = prepare_tcp(&stream, keepalive_s) else {
+                shared.connections.fetch_sub(1, Relaxed);
+                return;
+            };
+            match TcpStream::from_std(stream) {
+                Ok(stream) => connection::serve(stream, shared, addresses).await,
+                Err(_) => {
+                    shared.connections.fetch_sub(1, Relaxed);
+                }
+            }
+        }
+        Accepted::Unix(stream, path) => {
+            let addresses = Addresses {
+                peer: format!("{path}:0"),
+                local: format!("{path}:0"),
+                file_descriptor: i64::from(stream.as_raw_fd()),
+                unix_socket: true,
+            };
+            match UnixStream::from_std(stream) {
+                Ok(stream) => connection::serve(stream, shared, addresses).await,
+                Err(_) => {
+                    shared.connections.fetch_sub(1, Relaxed);
+                }
+            }
+        }
+    }
+}
+
+fn prepare_tcp(stream: &std::net::TcpStream, keepalive_s: u32) -> io::Result<Addresses> {
+    stream.set_nodelay(true)?;
+    if keepalive_s > 0 {
+        let interval = Duration::from_secs(u64::from((keepalive_s / 3).max(1)));
+        let keepalive = TcpKeepalive::new()
+            .with_time(Duration::from_secs(u64::from(keepalive_s)))
+            .with_interval(interval)
+            .with_retries(3);
+        socket2::SockRef::from(stream).set_tcp_keepalive(&keepalive)?;
+    }
+    Ok(Addresses {
+        peer: stream.peer_addr()?.to_string(),
+        local: stream.local_addr()?.to_string(),
+        file_descriptor: i64::from(stream.as_raw_fd()),
+        unix_socket: false,
+    })
+}

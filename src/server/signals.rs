@@ -1,0 +1,47 @@
+//! SIGTERM and SIGINT end the server, SIGHUP opens the log file anew.
+
+use super::{Shared, log};
+use crate::engine::ShutdownOptions;
+use crate::settings::ShutdownFlags;
+use std::sync::Arc;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Handles signals until the server ends.
+pub async fn run(shared: Arc<Shared>) -> std::io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => {
+                tracing::warn!("Received SIGTERM scheduling shutdown...");
+                let options = options(&shared.read().settings.shutdown_on_sigterm);
+                shared.shutdown.send_replace(Some(options));
+            }
+            _ = interrupt.recv() => {
+                tracing::warn!("Received SIGINT scheduling shutdown...");
+                let options = options(&shared.read().settings.shutdown_on_sigint);
+                shared.shutdown.send_replace(Some(options));
+            }
+            _ = hang_up.recv() => match log::reopen() {
+                Ok(()) => tracing::info!("Log file opened anew after SIGHUP"),
+                Err(error) => tracing::warn!("Could not open the log file anew: {error}"),
+            },
+        }
+    }
+}
+
+fn options(flags: &ShutdownFlags) -> ShutdownOptions {
+    let save = if flags.save {
+        Some(true)
+    } else if flags.nosave {
+        Some(false)
+    } else {
+        None
+    };
+    ShutdownOptions {
+        save,
+        now: flags.now,
+        force: flags.force,
+    }
+}

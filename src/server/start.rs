@@ -1,0 +1,247 @@
+//! Builds the server from its settings and runs it to its end.
+
+use super::clock::MachineClock;
+use super::garbage::Garbage;
+use super::listen::{self, Accepted};
+use super::mailbox::OutputPolicy;
+use super::outside::Process;
+use super::{Shared, background, signals};
+use crate::commands;
+use crate::engine::random::Random;
+use crate::engine::table::CommandTable;
+use crate::engine::time::TimeSource;
+use crate::engine::{Engine, Identity, ShutdownOptions};
+use crate::settings::Settings;
+use std::hash::{BuildHasher, Hasher};
+use std::io;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, RwLock};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::watch;
+use tokio::task::LocalSet;
+
+/// Runs a server until it is told to end.
+pub fn run(settings: Settings) -> io::Result<()> {
+    tracing::info!("oO0OoO0OoO0Oo rankd is starting oO0OoO0OoO0Oo");
+    tracing::info!(
+        "rankd version={}, speaks Redis 7.2.4, PID: {}, just started",
+        env!("CARGO_PKG_VERSION"),
+        std::process::id()
+    );
+    std::env::set_current_dir(&settings.dir).map_err(|error| {
+        io::Error::new(
+            error.kind(),
+            format!("Can't chdir to '{}': {error}", settings.dir.display()),
+        )
+    })?;
+    let tcp = listen::open_tcp(&settings)?;
+    let tcp_port = tcp.first().map_or(Ok(0), |listener| {
+        listener.local_addr().map(|address| address.port())
+    })?;
+    let unix = match &settings.unixsocket {
+        Some(path) => Some((
+            listen::open_unix(path, settings.unixsocketperm)?,
+            path.clone(),
+        )),
+        None => None,
+    };
+    let threads = settings.io_threads.max(1) as usize;
+    let pidfile = settings.pidfile.clone();
+    if let Some(path) = &pidfile {
+        if let Err(error) = std::fs::write(path, format!("{}\n", std::process::id())) {
+            tracing::warn!("Failed to write PID file: {error}");
+        }
+    }
+    let (shutdown, told_to_end) = watch::channel(None);
+    let shared = Arc::new(build(settings, tcp_port, threads, shutdown)?);
+    tracing::info!("Server initialized");
+    let runtime = current_thread_runtime()?;
+    let mut senders = Vec::new();
+    let mut receivers = Vec::new();
+    for _ in 0..threads {
+        let (sender, receiver) = unbounded_channel();
+        senders.push(sender);
+        receivers.push(receiver);
+    }
+    let mut others = Vec::new();
+    let first = receivers.remove(0);
+    for (index, receiver) in receivers.into_iter().enumerate() {
+        let shared = shared.clone();
+        let told_to_end = told_to_end.clone();
+        let thread = std::thread::Builder::new().name(format!("net-{}", index + 1));
+        others.push(thread.spawn(move || -> io::Result<()> {
+            let runtime = current_thread_runtime()?;
+            serve_thread(&runtime, shared, receiver, told_to_end);
+            Ok(())
+        })?);
+    }
+    let local = LocalSet::new();
+    local.block_on(&runtime, async {
+        for listener in tcp {
+            let address = listener.local_addr()?;
+            let listener = tokio::net::TcpListener::from_std(listener)?;
+            tokio::task::spawn_local(listen::accept_tcp(
+                listener,
+                shared.clone(),
+                senders.clone(),
+            ));
+            tracing::info!("Ready to accept connections tcp {address}");
+        }
+        if let Some((listener, path)) = unix {
+            let listener = tokio::net::UnixListener::from_std(listener)?;
+            let shown = path.display().to_string();
+            tracing::info!("Ready to accept connections unix {shown}");
+            tokio::task::spawn_local(listen::accept_unix(
+                listener,
+                shown,
+                shared.clone(),
+                senders.clone(),
+            ));
+        }
+        tokio::task::spawn_local(signals::run(shared.clone()));
+        tokio::task::spawn_local(background::run(shared.clone()));
+        io::Result::Ok(())
+    })?;
+    local.block_on(&runtime, thread_body(shared.clone(), first, told_to_end));
+    for thread in others {
+        match thread.join() {
+            Ok(ended) => ended?,
+            Err(_) => tracing::warn!("A network thread panicked"),
+        }
+    }
+    if let Some(path) = &pidfile {
+        // Gone already is as good.
+        let _ = std::fs::remove_file(path);
+    }
+    if let Some(path) = &shared.read().settings.unixsocket {
+        let _ = std::fs::remove_file(path);
+    }
+    tracing::warn!("rankd is now ready to exit, bye bye...");
+    Ok(())
+}
+
+fn current_thread_runtime() -> io::Result<Runtime> {
+    Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .build()
+}
+
+fn serve_thread(
+    runtime: &Runtime,
+    shared: Arc<Shared>,
+    accepted: UnboundedReceiver<Accepted>,
+    told_to_end: watch::Receiver<Option<ShutdownOptions>>,
+) {
+    let local = LocalSet::new();
+    local.block_on(runtime, thread_body(shared, accepted, told_to_end));
+}
+
+/// Serves connections until the server is told to end.
+async fn thread_body(
+    shared: Arc<Shared>,
+    mut accepted: UnboundedReceiver<Accepted>,
+    mut told_to_end: watch::Receiver<Option<ShutdownOptions>>,
+) {
+    loop {
+        tokio::select! {
+            connection = accepted.recv() => match connection {
+                Some(connection) => {
+                    tokio::task::spawn_local(listen::serve(connection, shared.clone()));
+                }
+                None => return,
+            },
+            _ = told_to_end.wait_for(Option::is_some) => return,
+        }
+    }
+}
+
+fn build(
+    settings: Settings,
+    tcp_port: u16,
+    threads: usize,
+    shutdown: watch::Sender<Option<ShutdownOptions>>,
+) -> io::Result<Shared> {
+    let mut random = Random::new(random_seed());
+    let mut table = CommandTable::new(commands::FAMILIES);
+    for line in settings.renamed_commands() {
+        let [from, to] = line.words.as_slice() else {
+            return Err(invalid(line.refusal("rename-command takes two names")));
+        };
+        if !table.rename(&String::from_utf8_lossy(from), &String::from_utf8_lossy(to)) {
+            return Err(invalid(line.refusal("No such command in rename-command")));
+        }
+    }
+    let table = Arc::new(table);
+    let time: Arc<dyn TimeSource> = Arc::new(MachineClock::new());
+    let limits = Arc::new(OutputPolicy::new(
+        settings.client_output_buffer_limit.clone(),
+    ));
+    let connections_max = Arc::new(AtomicU32::new(settings.maxclients));
+    let outside = Process {
+        garbage: Garbage::start()?,
+        limits: limits.clone(),
+        connections_max: connections_max.clone(),
+        shutdown: shutdown.clone(),
+    };
+    let identity = Identity {
+        run_id: hex40(&mut random),
+        replication_id: hex40(&mut random),
+        process_id: std::process::id(),
+        executable: std::env::current_exe()
+            .map(|path| path.display().to_string())
+            .unwrap_or_default(),
+        config_file: settings
+            .file()
+            .map(|path| path.display().to_string())
+            .unwrap_or_default(),
+        tcp_port,
+    };
+    let session_random = Mutex::new(random.fork());
+    let engine = Engine::new(
+        settings,
+        table.clone(),
+        time.clone(),
+        Box::new(outside),
+        identity,
+        random,
+    );
+    Ok(Shared {
+        clients: engine.clients.clone(),
+        engine: RwLock::new(engine),
+        table,
+        time,
+        limits,
+        threads,
+        shutdown,
+        connections: AtomicUsize::new(0),
+        connections_max,
+        random: session_random,
+    })
+}
+
+fn invalid(error: crate::settings::LoadError) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, error.to_string())
+}
+
+/// A seed that no one can guess well: the standard library's hasher keys, which the system seeds.
+fn random_seed() -> u64 {
+    let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
+    hasher.write_u32(std::process::id());
+    hasher.finish()
+}
+
+fn hex40(random: &mut Random) -> String {
+    let mut text = String::with_capacity(48);
+    while text.len() < 40 {
+        text.push_str(&format!("{:016x}", random.next_u64()));
+    }
+    text.truncate(40);
+    text
+}
+
+/// Connections being served.
+pub fn connection_count(shared: &Shared) -> usize {
+    shared.connections.load(Relaxed)
+}
