@@ -60,3 +60,7 @@ pub const QUERY_BUFFER_WHILE_WAITING_MAX: usize = 1024 * 1024 * 1024;
 
 /// Longest timer of a waiting client; a later deadline is looked at again then.
 pub const WAIT_MS_MAX: i64 = 10 * 365 * 24 * 3600 * 1000;
+
+/// Largest flat encoding of a hash, set or list, whatever its thresholds say: editing
+/// one moves its bytes (Redis: LISTPACK_MAX_SAFETY_LIMIT).
+pub const FLAT_BYTES_MAX: usize = 1 << 30;
