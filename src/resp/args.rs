@@ -275,3 +275,34 @@ impl fmt::Debug for OwnedArgs {
 /// The arguments of one request would exceed `REQUEST_LEN_MAX` bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestTooBig;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_reached_from_both_ends() {
+        let owned = OwnedArgs::from_slices(&[b"ZADD", b"board", b"", b"ann"]);
+        let args = owned.as_args();
+        assert_eq!(args.name(), b"ZADD");
+        assert_eq!(args.len(), 4);
+        assert_eq!(args.get(2), Some(&b""[..]));
+        assert_eq!(args.get(4), None);
+        assert_eq!(args.from(3).name(), b"ann");
+        assert!(args.from(4).is_empty());
+        assert!(args.from(9).is_empty());
+        assert_eq!(args.iter().len(), 4);
+        assert_eq!(args.iter().next_back(), Some(&b"ann"[..]));
+        assert_eq!(OwnedArgs::from_args(args.from(1)).as_args(), args.from(1));
+    }
+
+    #[test]
+    fn encoding_is_an_array_of_bulks() {
+        let mut owned = OwnedArgs::from_slices(&[b"GET", b"a\r\nb"]);
+        let mut out = Vec::new();
+        owned.encode(&mut out);
+        assert_eq!(out, b"*2\r\n$3\r\nGET\r\n$4\r\na\r\nb\r\n");
+        owned.clear();
+        assert!(owned.is_empty());
+    }
+}

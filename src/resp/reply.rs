@@ -419,3 +419,7 @@ impl fmt::Write for AppendText<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "reply_tests.rs"]
+mod tests;

@@ -20,3 +20,6 @@ pub use integer::{Decimal, digit_count, parse_i64, parse_u64, write_i64, write_u
 pub use long_double::LongDouble;
 pub use printf::{write_g14, write_g17};
 pub use score::{write_human_double, write_score, write_script_number};
+
+#[cfg(test)]
+mod tests;
