@@ -187,7 +187,14 @@ impl ValueRef<'_> {
 
     /// What `OBJECT ENCODING` answers.
     pub fn encoding(&self) -> &'static str {
-        each_type!(ValueRef, self, inner => inner.encoding())
+        match self {
+            ValueRef::String(value) => value.encoding(),
+            ValueRef::List(value) => value.encoding(),
+            ValueRef::Set(value) => value.encoding(),
+            ValueRef::SortedSet(value) => value.encoding().name(),
+            ValueRef::Hash(value) => value.encoding(),
+            ValueRef::Stream(value) => value.encoding(),
+        }
     }
 }
 
