@@ -8,6 +8,7 @@
 
 mod connection;
 pub mod help;
+mod keys;
 mod pubsub;
 mod transactions;
 
@@ -16,6 +17,11 @@ use crate::engine::spec::CommandSpec;
 /// All families, for [`CommandTable::new`](crate::engine::table::CommandTable::new).
 pub const FAMILIES: &[&[CommandSpec]] = &[
     connection::COMMANDS,
+    keys::COMMANDS,
+    keys::DEADLINE_COMMANDS,
+    keys::OBJECT_COMMANDS,
+    keys::SCAN_COMMANDS,
+   
     pubsub::COMMANDS,
     transactions::COMMANDS,
 ];

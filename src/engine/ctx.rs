@@ -397,6 +397,11 @@ impl<'a> WriteCtx<'a> {
         self.log.block = Some(block);
     }
 
+    /// Whether a key past its deadline stays until its removal is replayed.
+    pub fn keeps_expired_keys(&self) -> bool {
+        self.session.origin == Origin::Replay || self.engine.read_only_replica
+    }
+
     /// Drops a value where it disturbs nobody (lazy free).
     pub fn discard(&mut self, value: Value) {
         self.engine.discard(Some(value));

@@ -277,6 +277,28 @@ impl Engine {
         }
     }
 
+    /// Removes all keys of a database.
+    pub fn flush_db(&mut self, index: usize, now: Moment) {
+        self.db_changed(index, None, now);
+        let old = self.db_mut(index).clear();
+        self.blocking.signal_db(index);
+        if !old.is_empty() {
+            self.outside.drop_later(Box::new(old));
+        }
+    }
+
+    /// Exchanges two databases.
+    pub fn swap_dbs(&mut self, first: usize, second: usize, now: Moment) {
+        if first == second {
+            return;
+        }
+        self.db_changed(first, Some(second), now);
+        self.db_changed(second, Some(first), now);
+        self.store.swap(first, second);
+        self.blocking.signal_db(first);
+        self.blocking.signal_db(second);
+    }
+
     /// Starts to watch a key of the session's database.
     pub fn watch(&mut self, session: &mut Session, key: &[u8], now: Moment) {
         let name = (session.db, Box::from(key));
