@@ -21,7 +21,6 @@ pub const FAMILIES: &[&[CommandSpec]] = &[
     keys::DEADLINE_COMMANDS,
     keys::OBJECT_COMMANDS,
     keys::SCAN_COMMANDS,
-   
     pubsub::COMMANDS,
     transactions::COMMANDS,
 ];

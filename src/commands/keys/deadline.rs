@@ -146,19 +146,51 @@ struct Unit {
 }
 
 fn expire(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
-    set_deadline(ctx, args, Unit { command: "expire", ms: 1_000, relative: true })
+    set_deadline(
+        ctx,
+        args,
+        Unit {
+            command: "expire",
+            ms: 1_000,
+            relative: true,
+        },
+    )
 }
 
 fn expireat(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
-    set_deadline(ctx, args, Unit { command: "expireat", ms: 1_000, relative: false })
+    set_deadline(
+        ctx,
+        args,
+        Unit {
+            command: "expireat",
+            ms: 1_000,
+            relative: false,
+        },
+    )
 }
 
 fn pexpire(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
-    set_deadline(ctx, args, Unit { command: "pexpire", ms: 1, relative: true })
+    set_deadline(
+        ctx,
+        args,
+        Unit {
+            command: "pexpire",
+            ms: 1,
+            relative: true,
+        },
+    )
 }
 
 fn pexpireat(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
-    set_deadline(ctx, args, Unit { command: "pexpireat", ms: 1, relative: false })
+    set_deadline(
+        ctx,
+        args,
+        Unit {
+            command: "pexpireat",
+            ms: 1,
+            relative: false,
+        },
+    )
 }
 
 /// Conditions on the deadline that a key has already.
@@ -181,7 +213,9 @@ impl Conditions {
                 b"lt" => conditions.earlier = true,
                 _ => {
                     let shown = String::from_utf8_lossy(option);
-                    return Err(CommandError::Owned(format!("ERR Unsupported option {shown}")));
+                    return Err(CommandError::Owned(format!(
+                        "ERR Unsupported option {shown}"
+                    )));
                 }
             }
         }
@@ -191,7 +225,9 @@ impl Conditions {
             ));
         }
         if conditions.later && conditions.earlier {
-            return Err(CommandError::Text("ERR GT and LT options at the same time are not compatible"));
+            return Err(CommandError::Text(
+                "ERR GT and LT options at the same time are not compatible",
+            ));
         }
         Ok(conditions)
     }
@@ -200,7 +236,9 @@ impl Conditions {
     fn allow(self, old: Option<i64>, new: i64) -> bool {
         match old {
             None => !self.one_set && !self.later,
-            Some(old) => !self.none_set && !(self.later && new <= old) && !(self.earlier && new >= old),
+            Some(old) => {
+                !self.none_set && !(self.later && new <= old) && !(self.earlier && new >= old)
+            }
         }
     }
 }
@@ -212,7 +250,13 @@ fn set_deadline(ctx: &mut WriteCtx<'_>, args: Args<'_>, unit: Unit) -> Handled {
     let now_ms = ctx.now.unix_ms();
     let deadline = number
         .checked_mul(unit.ms)
-        .and_then(|ms| if unit.relative { ms.checked_add(now_ms) } else { Some(ms) })
+        .and_then(|ms| {
+            if unit.relative {
+                ms.checked_add(now_ms)
+            } else {
+                Some(ms)
+            }
+        })
         .ok_or_else(|| CommandError::invalid_expire(unit.command))?;
     if !ctx.contains(key) {
         ctx.reply.integer(0);
@@ -224,7 +268,11 @@ fn set_deadline(ctx: &mut WriteCtx<'_>, args: Args<'_>, unit: Unit) -> Handled {
     }
     if deadline <= now_ms && !ctx.keeps_expired_keys() {
         ctx.remove(key);
-        let verb: &[u8] = if ctx.settings().lazyfree_lazy_expire { b"UNLINK" } else { b"DEL" };
+        let verb: &[u8] = if ctx.settings().lazyfree_lazy_expire {
+            b"UNLINK"
+        } else {
+            b"DEL"
+        };
         ctx.effect(&[verb, key]);
         ctx.event(EventClass::GENERIC, "del", key);
     } else {
@@ -265,7 +313,9 @@ fn answer(ctx: &mut ReadCtx<'_>, args: Args<'_>, show: impl FnOnce(i64) -> i64) 
 
 fn ttl(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
     let now_ms = ctx.now.unix_ms();
-    answer(ctx, args, |deadline| ((deadline - now_ms).max(0) + 500) / 1_000)
+    answer(ctx, args, |deadline| {
+        ((deadline - now_ms).max(0) + 500) / 1_000
+    })
 }
 
 fn pttl(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {

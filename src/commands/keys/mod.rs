@@ -25,7 +25,10 @@ pub const COMMANDS: &[CommandSpec] = &[
         arity: -3,
         flags: Flags::WRITE.union(Flags::DENYOOM),
         categories: Categories::KEYSPACE,
-        keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS)), KeySpec::one(2, KeyFlags::OW.union(KeyFlags::UPDATE))],
+        keys: &[
+            KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS)),
+            KeySpec::one(2, KeyFlags::OW.union(KeyFlags::UPDATE)),
+        ],
         tips: &[],
         syntax: "source destination [DB destination-db] [REPLACE]",
         run: Run::Write(copy),
@@ -39,7 +42,12 @@ pub const COMMANDS: &[CommandSpec] = &[
         arity: -2,
         flags: Flags::WRITE,
         categories: Categories::KEYSPACE,
-        keys: &[KeySpec::range(1, -1, 1, KeyFlags::RM.union(KeyFlags::DELETE))],
+        keys: &[KeySpec::range(
+            1,
+            -1,
+            1,
+            KeyFlags::RM.union(KeyFlags::DELETE),
+        )],
         tips: &["request_policy:multi_shard", "response_policy:agg_sum"],
         syntax: "key [key ...]",
         run: Run::Write(del),
@@ -67,7 +75,10 @@ pub const COMMANDS: &[CommandSpec] = &[
         arity: 3,
         flags: Flags::WRITE.union(Flags::FAST),
         categories: Categories::KEYSPACE,
-        keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::ACCESS.union(KeyFlags::UPDATE)))],
+        keys: &[KeySpec::one(
+            1,
+            KeyFlags::RW.union(KeyFlags::ACCESS.union(KeyFlags::UPDATE)),
+        )],
         tips: &[],
         syntax: "key db",
         run: Run::Write(move_),
@@ -81,7 +92,13 @@ pub const COMMANDS: &[CommandSpec] = &[
         arity: 3,
         flags: Flags::WRITE,
         categories: Categories::KEYSPACE,
-        keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::ACCESS.union(KeyFlags::DELETE))), KeySpec::one(2, KeyFlags::OW.union(KeyFlags::UPDATE))],
+        keys: &[
+            KeySpec::one(
+                1,
+                KeyFlags::RW.union(KeyFlags::ACCESS.union(KeyFlags::DELETE)),
+            ),
+            KeySpec::one(2, KeyFlags::OW.union(KeyFlags::UPDATE)),
+        ],
         tips: &[],
         syntax: "key newkey",
         run: Run::Write(rename),
@@ -95,7 +112,13 @@ pub const COMMANDS: &[CommandSpec] = &[
         arity: 3,
         flags: Flags::WRITE.union(Flags::FAST),
         categories: Categories::KEYSPACE,
-        keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::ACCESS.union(KeyFlags::DELETE))), KeySpec::one(2, KeyFlags::OW.union(KeyFlags::INSERT))],
+        keys: &[
+            KeySpec::one(
+                1,
+                KeyFlags::RW.union(KeyFlags::ACCESS.union(KeyFlags::DELETE)),
+            ),
+            KeySpec::one(2, KeyFlags::OW.union(KeyFlags::INSERT)),
+        ],
         tips: &[],
         syntax: "key newkey",
         run: Run::Write(renamenx),
@@ -137,7 +160,12 @@ pub const COMMANDS: &[CommandSpec] = &[
         arity: -2,
         flags: Flags::WRITE.union(Flags::FAST),
         categories: Categories::KEYSPACE,
-        keys: &[KeySpec::range(1, -1, 1, KeyFlags::RM.union(KeyFlags::DELETE))],
+        keys: &[KeySpec::range(
+            1,
+            -1,
+            1,
+            KeyFlags::RM.union(KeyFlags::DELETE),
+        )],
         tips: &["request_policy:multi_shard", "response_policy:agg_sum"],
         syntax: "key [key ...]",
         run: Run::Write(unlink),
@@ -210,7 +238,11 @@ fn remove_all(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
 }
 
 fn exists(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
-    let found = args.from(1).iter().filter(|key| ctx.value(key).is_some()).count();
+    let found = args
+        .from(1)
+        .iter()
+        .filter(|key| ctx.value(key).is_some())
+        .count();
     ctx.reply.integer(found as i64);
     Ok(())
 }
@@ -220,7 +252,9 @@ fn touch(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
 }
 
 fn type_(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
-    let name = ctx.peek(args.arg(1)).map_or("none", |value| value.kind().name());
+    let name = ctx
+        .peek(args.arg(1))
+        .map_or("none", |value| value.kind().name());
     ctx.reply.simple(name);
     Ok(())
 }
@@ -268,7 +302,10 @@ fn db_index(ctx: &WriteCtx<'_>, text: &[u8]) -> Result<usize, CommandError> {
 }
 
 fn existing_db(count: usize, index: i64) -> Result<usize, CommandError> {
-    usize::try_from(index).ok().filter(|&index| index < count).ok_or(NO_SUCH_DB)
+    usize::try_from(index)
+        .ok()
+        .filter(|&index| index < count)
+        .ok_or(NO_SUCH_DB)
 }
 
 fn copy(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
@@ -332,7 +369,9 @@ fn move_(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
 fn check_flush_options(args: Args<'_>) -> Handled {
     let known = match args.len() {
         1 => true,
-        2 => args.arg(1).eq_ignore_ascii_case(b"sync") || args.arg(1).eq_ignore_ascii_case(b"async"),
+        2 => {
+            args.arg(1).eq_ignore_ascii_case(b"sync") || args.arg(1).eq_ignore_ascii_case(b"async")
+        }
         _ => false,
     };
     known.then_some(()).ok_or(CommandError::Syntax)

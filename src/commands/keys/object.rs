@@ -7,93 +7,91 @@ use crate::resp::error::CommandError;
 use crate::settings::MaxmemoryPolicy;
 use crate::store::value::ValueRef;
 
-pub const COMMANDS: &[CommandSpec] = &[
-    CommandSpec {
-        name: "object",
-        group: Group::Generic,
-        summary: "Looks inside the value of a key.",
-        since: "2.2.3",
-        complexity: "Depends on subcommand.",
-        arity: -2,
-        flags: Flags::empty(),
-        categories: Categories::empty(),
-        keys: &[],
-        tips: &[],
-        syntax: "",
-        run: Run::Container(&[
-            CommandSpec {
-                name: "idletime",
-                group: Group::Generic,
-                summary: "Tells for how many seconds the key was not used.",
-                since: "2.2.3",
-                complexity: "O(1)",
-                arity: 3,
-                flags: Flags::READONLY,
-                categories: Categories::KEYSPACE,
-                keys: &[KeySpec::one(2, KeyFlags::RO)],
-                tips: &["nondeterministic_output"],
-                syntax: "key",
-                run: Run::Read(object_idletime),
-            },
-            CommandSpec {
-                name: "refcount",
-                group: Group::Generic,
-                summary: "Tells how many references the value has.",
-                since: "2.2.3",
-                complexity: "O(1)",
-                arity: 3,
-                flags: Flags::READONLY,
-                categories: Categories::KEYSPACE,
-                keys: &[KeySpec::one(2, KeyFlags::RO)],
-                tips: &["nondeterministic_output"],
-                syntax: "key",
-                run: Run::Read(object_refcount),
-            },
-            CommandSpec {
-                name: "freq",
-                group: Group::Generic,
-                summary: "Tells how often the key is used, on a logarithmic scale.",
-                since: "4.0.0",
-                complexity: "O(1)",
-                arity: 3,
-                flags: Flags::READONLY,
-                categories: Categories::KEYSPACE,
-                keys: &[KeySpec::one(2, KeyFlags::RO)],
-                tips: &["nondeterministic_output"],
-                syntax: "key",
-                run: Run::Read(object_freq),
-            },
-            CommandSpec {
-                name: "help",
-                group: Group::Generic,
-                summary: "Describes the subcommands.",
-                since: "6.2.0",
-                complexity: "O(1)",
-                arity: 2,
-                flags: Flags::LOADING.union(Flags::STALE),
-                categories: Categories::KEYSPACE,
-                keys: &[],
-                tips: &[],
-                syntax: "",
-                run: Run::Read(object_help),
-            },
-            CommandSpec {
-                name: "encoding",
-                group: Group::Generic,
-                summary: "Names the layout of the value in memory.",
-                since: "2.2.3",
-                complexity: "O(1)",
-                arity: 3,
-                flags: Flags::READONLY,
-                categories: Categories::KEYSPACE,
-                keys: &[KeySpec::one(2, KeyFlags::RO)],
-                tips: &["nondeterministic_output"],
-                syntax: "key",
-                run: Run::Read(object_encoding),
-            },
-        ]),
-    },
-];
+pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
+    name: "object",
+    group: Group::Generic,
+    summary: "Looks inside the value of a key.",
+    since: "2.2.3",
+    complexity: "Depends on subcommand.",
+    arity: -2,
+    flags: Flags::empty(),
+    categories: Categories::empty(),
+    keys: &[],
+    tips: &[],
+    syntax: "",
+    run: Run::Container(&[
+        CommandSpec {
+            name: "idletime",
+            group: Group::Generic,
+            summary: "Tells for how many seconds the key was not used.",
+            since: "2.2.3",
+            complexity: "O(1)",
+            arity: 3,
+            flags: Flags::READONLY,
+            categories: Categories::KEYSPACE,
+            keys: &[KeySpec::one(2, KeyFlags::RO)],
+            tips: &["nondeterministic_output"],
+            syntax: "key",
+            run: Run::Read(object_idletime),
+        },
+        CommandSpec {
+            name: "refcount",
+            group: Group::Generic,
+            summary: "Tells how many references the value has.",
+            since: "2.2.3",
+            complexity: "O(1)",
+            arity: 3,
+            flags: Flags::READONLY,
+            categories: Categories::KEYSPACE,
+            keys: &[KeySpec::one(2, KeyFlags::RO)],
+            tips: &["nondeterministic_output"],
+            syntax: "key",
+            run: Run::Read(object_refcount),
+        },
+        CommandSpec {
+            name: "freq",
+            group: Group::Generic,
+            summary: "Tells how often the key is used, on a logarithmic scale.",
+            since: "4.0.0",
+            complexity: "O(1)",
+            arity: 3,
+            flags: Flags::READONLY,
+            categories: Categories::KEYSPACE,
+            keys: &[KeySpec::one(2, KeyFlags::RO)],
+            tips: &["nondeterministic_output"],
+            syntax: "key",
+            run: Run::Read(object_freq),
+        },
+        CommandSpec {
+            name: "help",
+            group: Group::Generic,
+            summary: "Describes the subcommands.",
+            since: "6.2.0",
+            complexity: "O(1)",
+            arity: 2,
+            flags: Flags::LOADING.union(Flags::STALE),
+            categories: Categories::KEYSPACE,
+            keys: &[],
+            tips: &[],
+            syntax: "",
+            run: Run::Read(object_help),
+        },
+        CommandSpec {
+            name: "encoding",
+            group: Group::Generic,
+            summary: "Names the layout of the value in memory.",
+            since: "2.2.3",
+            complexity: "O(1)",
+            arity: 3,
+            flags: Flags::READONLY,
+            categories: Categories::KEYSPACE,
+            keys: &[KeySpec::one(2, KeyFlags::RO)],
+            tips: &["nondeterministic_output"],
+            syntax: "key",
+            run: Run::Read(object_encoding),
+        },
+    ]),
+}];
 
 /// References that Redis reports of the integers that it shares.
 const SHARED_REFERENCES: i64 = i32::MAX as i64;
@@ -102,7 +100,10 @@ const SHARED_REFERENCES: i64 = i32::MAX as i64;
 const SHARED_INTEGERS: i64 = 10_000;
 
 fn tracks_frequency(ctx: &ReadCtx<'_>) -> bool {
-    matches!(ctx.settings().maxmemory_policy, MaxmemoryPolicy::AllkeysLfu | MaxmemoryPolicy::VolatileLfu)
+    matches!(
+        ctx.settings().maxmemory_policy,
+        MaxmemoryPolicy::AllkeysLfu | MaxmemoryPolicy::VolatileLfu
+    )
 }
 
 fn object_encoding(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
@@ -115,7 +116,11 @@ fn object_encoding(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
 
 fn object_refcount(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
     match ctx.peek(args.arg(2)) {
-        Some(ValueRef::String(text)) if text.as_int().is_some_and(|number| (0..SHARED_INTEGERS).contains(&number)) => {
+        Some(ValueRef::String(text))
+            if text
+                .as_int()
+                .is_some_and(|number| (0..SHARED_INTEGERS).contains(&number)) =>
+        {
             ctx.reply.integer(SHARED_REFERENCES);
         }
         Some(_) => ctx.reply.integer(1),
@@ -137,7 +142,10 @@ fn object_idletime(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
         ));
     }
     let now_seconds = (ctx.now.unix_us / 1_000_000) as u64;
-    let idle = ctx.db().access(key).map_or(0, |clock| clock.idle_seconds(now_seconds));
+    let idle = ctx
+        .db()
+        .access(key)
+        .map_or(0, |clock| clock.idle_seconds(now_seconds));
     ctx.reply.integer(idle as i64);
     Ok(())
 }
@@ -156,7 +164,10 @@ fn object_freq(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
     }
     let now_minutes = (ctx.now.unix_us / 60_000_000) as u64;
     let decay_minutes = ctx.settings().lfu_decay_time;
-    let counter = ctx.db().access(key).map_or(0, |clock| clock.counter(now_minutes, decay_minutes));
+    let counter = ctx
+        .db()
+        .access(key)
+        .map_or(0, |clock| clock.counter(now_minutes, decay_minutes));
     ctx.reply.integer(i64::from(counter));
     Ok(())
 }

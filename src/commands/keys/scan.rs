@@ -46,7 +46,11 @@ pub const COMMANDS: &[CommandSpec] = &[
         flags: Flags::READONLY,
         categories: Categories::KEYSPACE,
         keys: &[],
-        tips: &["request_policy:all_shards", "response_policy:special", "nondeterministic_output"],
+        tips: &[
+            "request_policy:all_shards",
+            "response_policy:special",
+            "nondeterministic_output",
+        ],
         syntax: "",
         run: Run::Read(randomkey),
     },
@@ -60,7 +64,11 @@ pub const COMMANDS: &[CommandSpec] = &[
         flags: Flags::READONLY,
         categories: Categories::KEYSPACE,
         keys: &[],
-        tips: &["nondeterministic_output", "request_policy:special", "response_policy:special"],
+        tips: &[
+            "nondeterministic_output",
+            "request_policy:special",
+            "response_policy:special",
+        ],
         syntax: "cursor [MATCH pattern] [COUNT count] [TYPE type]",
         run: Run::Read(scan),
     },
@@ -119,7 +127,11 @@ fn randomkey(ctx: &mut ReadCtx<'_>, _args: Args<'_>) -> Handled {
 pub fn parse_cursor(text: &[u8]) -> Result<u64, CommandError> {
     let digits = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
     digits
-        .then(|| std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()))
+        .then(|| {
+            std::str::from_utf8(text)
+                .ok()
+                .and_then(|text| text.parse().ok())
+        })
         .flatten()
         .ok_or(CommandError::InvalidCursor)
 }
@@ -135,7 +147,12 @@ pub struct ScanOptions<'a> {
 impl<'a> ScanOptions<'a> {
     /// Reads the options behind the cursor. TYPE is SCAN's alone, NOVALUES HSCAN's.
     pub fn parse(args: Args<'a>, with_type: bool) -> Result<Self, CommandError> {
-        let mut options = Self { pattern: None, count: COUNT_DEFAULT, kind: None, no_values: false };
+        let mut options = Self {
+            pattern: None,
+            count: COUNT_DEFAULT,
+            kind: None,
+            no_values: false,
+        };
         let mut words = args.iter();
         while let Some(word) = words.next() {
             let value = words.next().ok_or(CommandError::Syntax)?;
@@ -143,7 +160,10 @@ impl<'a> ScanOptions<'a> {
                 options.pattern = (value != b"*").then_some(value);
             } else if word.eq_ignore_ascii_case(b"count") {
                 let count = parse_i64(value).ok_or(CommandError::NotInteger)?;
-                options.count = usize::try_from(count).ok().filter(|&count| count > 0).ok_or(CommandError::Syntax)?;
+                options.count = usize::try_from(count)
+                    .ok()
+                    .filter(|&count| count > 0)
+                    .ok_or(CommandError::Syntax)?;
             } else if word.eq_ignore_ascii_case(b"type") && with_type {
                 options.kind = Some(value);
             } else {
@@ -155,7 +175,8 @@ impl<'a> ScanOptions<'a> {
 
     /// Whether a key, field or member is to be shown.
     pub fn matches(&self, text: &[u8]) -> bool {
-        self.pattern.is_none_or(|pattern| glob::matches(pattern, text, false))
+        self.pattern
+            .is_none_or(|pattern| glob::matches(pattern, text, false))
     }
 }
 
@@ -166,7 +187,9 @@ fn scan(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
     let db = ctx.db();
     let mut found = Vec::new();
     let next = db.scan(cursor, options.count, |entry| {
-        let of_kind = options.kind.is_none_or(|kind| kind.eq_ignore_ascii_case(entry.value.kind().name().as_bytes()));
+        let of_kind = options
+            .kind
+            .is_none_or(|kind| kind.eq_ignore_ascii_case(entry.value.kind().name().as_bytes()));
         if of_kind && options.matches(entry.key) && !entry.is_expired(now_ms) {
             found.push(entry.key.to_vec());
         }
