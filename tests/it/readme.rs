@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::harness::server::Real;
+use crate::harness::session::Way;
 use crate::harness::{Server, session};
 
 /// The text of the blocks marked `redis`.
@@ -23,7 +24,12 @@ fn play(server: &Server) {
         session::parse(&text).len() > 10,
         "the tour has become very short"
     );
-    let differences = session::play(&text, Path::new(env!("CARGO_MANIFEST_DIR")), server.port());
+    let differences = session::play(
+        &text,
+        Path::new(env!("CARGO_MANIFEST_DIR")),
+        server.port(),
+        Way::Plain,
+    );
     assert!(differences.is_empty(), "\n{}\n", differences.join("\n"));
 }
 

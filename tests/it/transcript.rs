@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::harness::server::Real;
-use crate::harness::{Client, Server, session};
+use crate::harness::session::Way;
+use crate::harness::{Server, session};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts")
@@ -33,13 +34,47 @@ fn sessions() -> Vec<(String, String)> {
     found
 }
 
+/// Sessions of one client whose commands say the same in a transaction: the others are about connections and errors
+/// that a transaction answers in its own way.
+const IN_TRANSACTIONS: &[&str] = &[
+    "board.txt",
+    "hashes.txt",
+    "keys.txt",
+    "merges.txt",
+    "ranges.txt",
+    "scripts.txt",
+    "strings.txt",
+];
+
+/// The same for scripts, where SELECT ends with the script and EVAL is refused.
+const IN_SCRIPTS: &[&str] = &[
+    "board.txt",
+    "hashes.txt",
+    "merges.txt",
+    "ranges.txt",
+    "strings.txt",
+];
+
+fn named(names: &[&str]) -> Vec<(String, String)> {
+    let found: Vec<_> = sessions()
+        .into_iter()
+        .filter(|(name, _)| names.contains(&name.as_str()))
+        .collect();
+    assert_eq!(
+        found.len(),
+        names.len(),
+        "a session of {names:?} is missing"
+    );
+    found
+}
+
 /// Plays sessions on one server, each from an empty memory, and fails with all that differs.
-fn play_all(port: u16, sessions: &[(String, String)]) {
+fn play_all(server: &Server, sessions: &[(String, String)], way: Way) {
     let mut differences = Vec::new();
     for (name, text) in sessions {
         assert!(!session::parse(text).is_empty(), "{name} holds no command");
-        Client::connect(port).call(["FLUSHALL"]);
-        let found = session::play(text, &folder(), port);
+        server.client().call(["FLUSHALL"]);
+        let found = session::play(text, &folder(), server.port(), way);
         differences.extend(
             found
                 .into_iter()
@@ -49,13 +84,30 @@ fn play_all(port: u16, sessions: &[(String, String)]) {
     assert!(differences.is_empty(), "\n{}\n", differences.join("\n"));
 }
 
-#[test]
-fn our_server_answers_as_written() {
-    play_all(Server::start().port(), &sessions());
+/// Plays all sessions in all ways.
+fn play_every_way(server: &Server, sessions: &[(String, String)]) {
+    play_all(server, sessions, Way::Plain);
+    play_all(server, &named(IN_TRANSACTIONS), Way::Transaction);
+    play_all(server, &named(IN_SCRIPTS), Way::Script);
 }
 
 #[test]
-fn a_real_server_answers_as_written() {
+fn our_server_answers_as_written() {
+    play_all(&Server::start(), &sessions(), Way::Plain);
+}
+
+#[test]
+fn our_server_answers_as_written_in_transactions() {
+    play_all(&Server::start(), &named(IN_TRANSACTIONS), Way::Transaction);
+}
+
+#[test]
+fn our_server_answers_as_written_in_scripts() {
+    play_all(&Server::start(), &named(IN_SCRIPTS), Way::Script);
+}
+
+#[test]
+fn a_real_server_answers_as_written_in_every_way() {
     let Some(server) = Server::start_real(Real::Redis8) else {
         return;
     };
@@ -64,5 +116,5 @@ fn a_real_server_answers_as_written() {
         .into_iter()
         .filter(|(_, text)| !ours_alone(text))
         .collect();
-    play_all(server.port(), &sessions);
+    play_every_way(&server, &sessions);
 }

@@ -22,6 +22,7 @@
 //! - `$ redis-cli --eval FILE key ... , arg ...` is EVAL with a file, as the shell would call it.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -89,8 +90,21 @@ fn shell_command(words: &str) -> String {
     )
 }
 
+/// How a command reaches the server.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    Plain,
+    /// Each command alone in MULTI and EXEC.
+    Transaction,
+    /// Each command from a script that passes it on.
+    Script,
+}
+
+/// A script that sends its arguments as a command.
+const PASS_ON: &str = "return redis.call(unpack(ARGV))";
+
 /// Plays a session and returns what differs, one text a step.
-pub fn play(text: &str, folder: &Path, port: u16) -> Vec<String> {
+pub fn play(text: &str, folder: &Path, port: u16, way: Way) -> Vec<String> {
     let mut clients: BTreeMap<String, Client> = BTreeMap::new();
     let mut blocked = 0;
     let mut differences = Vec::new();
@@ -104,16 +118,18 @@ pub fn play(text: &str, folder: &Path, port: u16) -> Vec<String> {
             wait_for_blocked(port, blocked);
             continue;
         }
-        if step.command == "wait" {
+        let got = if step.command == "wait" {
             blocked = usize::saturating_sub(blocked, 1);
+            client.try_read()
         } else {
-            client.send(words(&step.command, folder));
-        }
-        let got = match client.try_read() {
-            Ok(reply) => reply.show(),
-            Err(e) => format!("(no reply: {e})"),
+            call(client, words(&step.command, folder), way)
         };
-        if !matches(&step.expected, &got) {
+        let got = got.map_or_else(|e| format!("(no reply: {e})"), |reply| reply.show());
+        let (got, expected) = match way {
+            Way::Script => (without_script(&got), told_to_scripts(&step.expected)),
+            _ => (got, step.expected.clone()),
+        };
+        if !matches(&expected, &got) {
             differences.push(format!(
                 "line {}: {}\n  expected {}\n  got      {got}",
                 step.line, step.command, step.expected
@@ -121,6 +137,46 @@ pub fn play(text: &str, folder: &Path, port: u16) -> Vec<String> {
         }
     }
     differences
+}
+
+fn call(client: &mut Client, words: Vec<Vec<u8>>, way: Way) -> io::Result<Value> {
+    match way {
+        Way::Plain => client.send(words),
+        Way::Script => {
+            let script = [&b"EVAL"[..], PASS_ON.as_bytes(), b"0"].map(<[u8]>::to_vec);
+            client.send([script.to_vec(), words].concat());
+        }
+        Way::Transaction => {
+            client.call(["MULTI"]);
+            client.send(words);
+            let queued = client.try_read()?;
+            if queued.is_error() {
+                client.call(["DISCARD"]);
+                return Ok(queued);
+            }
+            return Ok(match client.call(["EXEC"]) {
+                Value::Array(mut replies) if replies.len() == 1 => replies.remove(0),
+                other => other,
+            });
+        }
+    }
+    client.try_read()
+}
+
+/// An error raised in a script without what Redis adds to it about the script.
+fn without_script(reply: &str) -> String {
+    match reply.split_once(" script: ") {
+        Some((error, _)) if reply.starts_with("(error) ") => error.to_string(),
+        _ => reply.to_string(),
+    }
+}
+
+/// A script that calls with too few arguments is told so in other words.
+fn told_to_scripts(expected: &str) -> String {
+    if expected.starts_with("(error) ERR wrong number of arguments") {
+        return "(error) ERR Wrong number of args calling Redis command from script".to_string();
+    }
+    expected.to_string()
 }
 
 fn words(command: &str, folder: &Path) -> Vec<Vec<u8>> {
