@@ -17,6 +17,8 @@ use crate::engine::spec::CommandSpec;
 /// All families, for [`CommandTable::new`](crate::engine::table::CommandTable::new).
 pub const FAMILIES: &[&[CommandSpec]] = &[
     connection::COMMANDS,
+    connection::CLIENT_COMMANDS,
+    connection::HELLO_COMMANDS,
     keys::COMMANDS,
     keys::DEADLINE_COMMANDS,
     keys::OBJECT_COMMANDS,

@@ -13,7 +13,7 @@ pub const COMMANDS: &[CommandSpec] = &[
     CommandSpec {
         name: "psubscribe",
         group: Group::PubSub,
-        summary: "Listens for messages published to channels that match one or more patterns.", // OWN WORDS
+        summary: "Listens to all channels that match patterns.",
         since: "2.0.0",
         complexity: "O(N) where N is the number of patterns to subscribe to.",
         arity: -2,
@@ -27,7 +27,7 @@ pub const COMMANDS: &[CommandSpec] = &[
     CommandSpec {
         name: "publish",
         group: Group::PubSub,
-        summary: "Posts a message to a channel.", // OWN WORDS
+        summary: "Sends a message to a channel.",
         since: "2.0.0",
         complexity: "O(N+M) where N is the number of clients subscribed to the receiving channel and M is the total number of subscribed patterns (by any client).",
         arity: 3,
@@ -41,7 +41,7 @@ pub const COMMANDS: &[CommandSpec] = &[
     CommandSpec {
         name: "pubsub",
         group: Group::PubSub,
-        summary: "A container for Pub/Sub commands.", // OWN WORDS
+        summary: "Looks at channels and their subscribers.",
         since: "2.8.0",
         complexity: "Depends on subcommand.",
         arity: -2,
@@ -54,7 +54,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             CommandSpec {
                 name: "shardchannels",
                 group: Group::PubSub,
-                summary: "Returns the active shard channels.", // OWN WORDS
+                summary: "Lists the shard channels with subscribers.",
                 since: "7.0.0",
                 complexity: "O(N) where N is the number of active shard channels, and assuming constant time pattern matching (relatively short shard channels).",
                 arity: -2,
@@ -68,7 +68,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             CommandSpec {
                 name: "numpat",
                 group: Group::PubSub,
-                summary: "Returns a count of unique pattern subscriptions.", // OWN WORDS
+                summary: "Counts the patterns that are listened to.",
                 since: "2.8.0",
                 complexity: "O(1)",
                 arity: 2,
@@ -82,7 +82,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             CommandSpec {
                 name: "channels",
                 group: Group::PubSub,
-                summary: "Returns the active channels.", // OWN WORDS
+                summary: "Lists the channels with subscribers.",
                 since: "2.8.0",
                 complexity: "O(N) where N is the number of active channels, and assuming constant time pattern matching (relatively short channels and patterns)",
                 arity: -2,
@@ -96,7 +96,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             CommandSpec {
                 name: "help",
                 group: Group::PubSub,
-                summary: "Returns helpful text about the different subcommands.", // OWN WORDS
+                summary: "Describes the subcommands.",
                 since: "6.2.0",
                 complexity: "O(1)",
                 arity: 2,
@@ -110,7 +110,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             CommandSpec {
                 name: "numsub",
                 group: Group::PubSub,
-                summary: "Returns a count of subscribers to channels.", // OWN WORDS
+                summary: "Counts the subscribers of channels.",
                 since: "2.8.0",
                 complexity: "O(N) for the NUMSUB subcommand, where N is the number of requested channels",
                 arity: -2,
@@ -124,7 +124,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             CommandSpec {
                 name: "shardnumsub",
                 group: Group::PubSub,
-                summary: "Returns the count of subscribers of shard channels.", // OWN WORDS
+                summary: "Counts the subscribers of shard channels.",
                 since: "7.0.0",
                 complexity: "O(N) for the SHARDNUMSUB subcommand, where N is the number of requested shard channels",
                 arity: -2,
@@ -140,7 +140,7 @@ pub const COMMANDS: &[CommandSpec] = &[
     CommandSpec {
         name: "punsubscribe",
         group: Group::PubSub,
-        summary: "Stops listening to messages published to channels that match one or more patterns.", // OWN WORDS
+        summary: "Stops listening to patterns.",
         since: "2.0.0",
         complexity: "O(N) where N is the number of patterns to unsubscribe.",
         arity: -1,
@@ -154,7 +154,7 @@ pub const COMMANDS: &[CommandSpec] = &[
     CommandSpec {
         name: "spublish",
         group: Group::PubSub,
-        summary: "Post a message to a shard channel", // OWN WORDS
+        summary: "Sends a message to a shard channel.",
         since: "7.0.0",
         complexity: "O(N) where N is the number of clients subscribed to the receiving shard channel.",
         arity: 3,
@@ -168,7 +168,7 @@ pub const COMMANDS: &[CommandSpec] = &[
     CommandSpec {
         name: "ssubscribe",
         group: Group::PubSub,
-        summary: "Listens for messages published to shard channels.", // OWN WORDS
+        summary: "Listens to shard channels.",
         since: "7.0.0",
         complexity: "O(N) where N is the number of shard channels to subscribe to.",
         arity: -2,
@@ -182,7 +182,7 @@ pub const COMMANDS: &[CommandSpec] = &[
     CommandSpec {
         name: "subscribe",
         group: Group::PubSub,
-        summary: "Listens for messages published to channels.", // OWN WORDS
+        summary: "Listens to channels.",
         since: "2.0.0",
         complexity: "O(N) where N is the number of channels to subscribe to.",
         arity: -2,
@@ -196,7 +196,7 @@ pub const COMMANDS: &[CommandSpec] = &[
     CommandSpec {
         name: "sunsubscribe",
         group: Group::PubSub,
-        summary: "Stops listening to messages posted to shard channels.", // OWN WORDS
+        summary: "Stops listening to shard channels.",
         since: "7.0.0",
         complexity: "O(N) where N is the number of shard channels to unsubscribe.",
         arity: -1,
@@ -210,7 +210,7 @@ pub const COMMANDS: &[CommandSpec] = &[
     CommandSpec {
         name: "unsubscribe",
         group: Group::PubSub,
-        summary: "Stops listening to messages posted to channels.", // OWN WORDS
+        summary: "Stops listening to channels.",
         since: "2.0.0",
         complexity: "O(N) where N is the number of channels to unsubscribe.",
         arity: -1,

@@ -262,6 +262,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.client
             .last_interaction_ms
             .store(now.unix_ms(), Relaxed);
+        self.mailbox.query_bytes.store(self.input.len(), Relaxed);
         let mut position = 0;
         let mut requests = 0;
         while self.state == State::Open {

@@ -141,17 +141,15 @@ pub struct ScanOptions<'a> {
     pub pattern: Option<&'a [u8]>,
     pub count: usize,
     pub kind: Option<&'a [u8]>,
-    pub no_values: bool,
 }
 
 impl<'a> ScanOptions<'a> {
-    /// Reads the options behind the cursor. TYPE is SCAN's alone, NOVALUES HSCAN's.
+    /// Reads the options behind the cursor. TYPE is SCAN's alone.
     pub fn parse(args: Args<'a>, with_type: bool) -> Result<Self, CommandError> {
         let mut options = Self {
             pattern: None,
             count: COUNT_DEFAULT,
             kind: None,
-            no_values: false,
         };
         let mut words = args.iter();
         while let Some(word) = words.next() {

@@ -1,5 +1,12 @@
 //! The connection itself: PING, ECHO, SELECT, QUIT.
 
+mod client;
+mod hello;
+mod listing;
+
+pub use client::COMMANDS as CLIENT_COMMANDS;
+pub use hello::COMMANDS as HELLO_COMMANDS;
+
 use crate::engine::ctx::ReadCtx;
 use crate::engine::spec::{Categories, CommandSpec, Flags, Group, Handled, Run};
 use crate::resp::args::Args;
@@ -11,7 +18,7 @@ pub const COMMANDS: &[CommandSpec] =
         CommandSpec {
             name: "ping",
             group: Group::Connection,
-            summary: "Returns the server's liveliness response.", // OWN WORDS
+            summary: "Answers PONG, or the given message.",
             since: "1.0.0",
             complexity: "O(1)",
             arity: -1,
@@ -25,7 +32,7 @@ pub const COMMANDS: &[CommandSpec] =
         CommandSpec {
             name: "echo",
             group: Group::Connection,
-            summary: "Returns the given string.", // OWN WORDS
+            summary: "Answers the given message.",
             since: "1.0.0",
             complexity: "O(1)",
             arity: 2,
@@ -39,7 +46,7 @@ pub const COMMANDS: &[CommandSpec] =
         CommandSpec {
             name: "select",
             group: Group::Connection,
-            summary: "Changes the selected database.", // OWN WORDS
+            summary: "Chooses the database of the connection.",
             since: "1.0.0",
             complexity: "O(1)",
             arity: 2,
@@ -53,7 +60,7 @@ pub const COMMANDS: &[CommandSpec] =
         CommandSpec {
             name: "quit",
             group: Group::Connection,
-            summary: "Closes the connection.", // OWN WORDS
+            summary: "Ends the connection.",
             since: "1.0.0",
             complexity: "O(1)",
             arity: -1,
@@ -96,7 +103,7 @@ fn select(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
     let index = usize::try_from(index)
         .ok()
         .filter(|&index| index < ctx.engine().store.len())
-        .ok_or(CommandError::Text("ERR DB index is out of range"))?;
+        .ok_or(CommandError::DbOutOfRange)?;
     ctx.session.set_db(index);
     ctx.reply.ok();
     Ok(())
