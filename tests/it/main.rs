@@ -7,6 +7,7 @@ mod command_info;
 mod differential;
 mod harness;
 mod readme;
+mod start;
 mod tidy;
 mod transcript;
 mod wire;

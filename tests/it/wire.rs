@@ -9,7 +9,7 @@ use crate::harness::server::Real;
 use crate::harness::{Server, Value};
 
 /// Longest wait for the end of a connection.
-const CLOSE_WAIT: Duration = Duration::from_secs(20);
+const CLOSE_WAIT: Duration = Duration::from_secs(5);
 
 /// What is sent raw; every answer up to the end of the connection must be the real server's.
 const RAW: &[&[u8]] = &[
@@ -77,10 +77,10 @@ fn answer(port: u16, bytes: &[u8]) -> Vec<u8> {
             Ok(0) => return answer,
             Ok(len) => answer.extend_from_slice(&piece[..len]),
             Err(e) if e.kind() == std::io::ErrorKind::ConnectionReset => return answer,
-            Err(e) => panic!(
-                "the connection stays open after {}: {e}",
-                bytes.escape_ascii()
-            ),
+            Err(_) => {
+                answer.extend_from_slice(b"(and the connection stays open)");
+                return answer;
+            }
         }
     }
 }

@@ -57,6 +57,47 @@ impl Server {
             .unwrap_or_else(|output| panic!("rankd did not start:\n{output}"))
     }
 
+    /// Our server with these words alone, which must make it take a free port.
+    pub fn start_by(args: &[&str]) -> Server {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let mut command = Command::new(rankd_program());
+        command.args(args);
+        Server::spawn(command, folder, None)
+            .unwrap_or_else(|output| panic!("rankd did not start:\n{output}"))
+    }
+
+    /// Our server with its log in a file; the port is one that was free a moment ago.
+    pub fn start_logging_to(log: &Path) -> Server {
+        let port = free_port();
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let mut command = Command::new(rankd_program());
+        command.args([
+            "--port",
+            &port.to_string(),
+            "--save",
+            "",
+            "--logfile",
+            &log.to_string_lossy(),
+        ]);
+        let mut child = command
+            .current_dir(folder.path())
+            .spawn()
+            .expect("rankd can be run");
+        while !std::fs::read_to_string(log)
+            .is_ok_and(|text| text.contains("Ready to accept connections"))
+        {
+            let ended = child.try_wait().expect("a child can be asked");
+            assert!(ended.is_none(), "rankd did not start: {ended:?}");
+            std::thread::yield_now();
+        }
+        Server {
+            child,
+            port,
+            output: None,
+            folder,
+        }
+    }
+
     /// A real server, or None (with a note) when none was installed.
     pub fn start_real(which: Real) -> Option<Server> {
         let Some(program) = real_program(which.file_name()) else {
