@@ -64,3 +64,25 @@ pub const WAIT_MS_MAX: i64 = 10 * 365 * 24 * 3600 * 1000;
 /// Largest flat encoding of a hash, set or list, whatever its thresholds say: editing
 /// one moves its bytes (Redis: LISTPACK_MAX_SAFETY_LIMIT).
 pub const FLAT_BYTES_MAX: usize = 1 << 30;
+
+/// Longest key that lies in a record of the keyspace; a longer one has a heap block of its
+/// own, so that moving the records of a segment stays cheap.
+pub const KEY_INLINE_LEN_MAX: usize = 128;
+
+/// Entries of a keyspace segment. A full segment is split, which moves all of its records:
+/// so many take about 0.1 ms, the longest that one new key waits for others.
+pub const SEGMENT_ENTRIES_MAX: usize = 2048;
+
+/// Words of eight bytes of records after which a segment is split for the same reason,
+/// although long keys are few. Far below the 65,536 words that an offset can reach.
+pub const SEGMENT_WORDS_MAX: usize = 16 * 1024;
+
+/// The keyspace's directory is at most so many times as long as the list of its segments;
+/// only colliding hashes could ask for more, and they get chains of segments instead.
+pub const DIRECTORY_SPARSE_MAX: usize = 8;
+
+/// Groups of slots (some twenty keys each) that a search for expired keys looks at, in any
+/// case and for each key asked for. Bounds of deadlines may be out of date, so groups
+/// without an expired key are met too; this keeps one call below about a millisecond.
+pub const EXPIRED_GROUPS_MIN: usize = 256;
+pub const EXPIRED_GROUPS_FOR_KEY: usize = 4;

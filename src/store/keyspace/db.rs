@@ -1,16 +1,13 @@
-//! One database.
-
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU32, Ordering};
+//! One database: what the engine asks of the keyspace.
 
 use super::access::{AccessClock, Touch};
+use super::segment::{Segment, Spot};
 use super::sip::SipKey;
-use crate::store::slot::slot;
+use super::table::{Place, Table};
+use super::{POSITION_SHIFT, POSITIONS_END};
+use crate::limits::KEY_INLINE_LEN_MAX;
+use crate::store::slot::{SLOTS, slot};
 use crate::store::value::{Value, ValueMut, ValueRef};
-
-/// Bits of the hash that a position leaves out, so that a cursor fits the integers of
-/// every client.
-const POSITION_SHIFT: u32 = 16;
 
 /// One key as a walk shows it; the key may be expired.
 #[derive(Clone, Copy)]
@@ -48,46 +45,15 @@ pub struct DbMemory {
     pub deadline_bytes: usize,
 }
 
-struct Item {
-    key: Box<[u8]>,
-    value: Value,
-    deadline: Option<i64>,
-    access: AtomicU32,
-}
-
-impl Item {
-    fn is_expired(&self, now_ms: i64) -> bool {
-        self.deadline.is_some_and(|deadline| now_ms > deadline)
-    }
-
-    fn access(&self) -> AccessClock {
-        AccessClock::from_bits(self.access.load(Ordering::Relaxed))
-    }
-
-    fn touch(&self, touch: Touch, hash: u64) {
-        if touch != Touch::No {
-            let clock = touch.applied(self.access(), hash);
-            self.access.store(clock.to_bits(), Ordering::Relaxed);
-        }
-    }
-
-    fn entry(&self) -> Entry<'_> {
-        Entry {
-            key: &self.key,
-            value: self.value.as_ref(),
-            deadline: self.deadline,
-            access: self.access(),
-        }
-    }
-}
-
 /// One database.
 pub struct Db {
-    hasher: SipKey,
+    table: Table,
     write_touch: Touch,
-    items: BTreeMap<u64, Vec<Item>>,
-    len: usize,
     expires_len: usize,
+    /// Bytes of keys that have heap blocks of their own.
+    long_key_bytes: usize,
+    /// Keys by cluster slot, when they are counted.
+    slot_lens: Option<Box<[u32]>>,
 }
 
 impl Db {
@@ -99,21 +65,21 @@ impl Db {
 
     fn with_hasher(hasher: SipKey) -> Self {
         Db {
-            hasher,
+            table: Table::new(hasher),
             write_touch: Touch::No,
-            items: BTreeMap::new(),
-            len: 0,
             expires_len: 0,
+            long_key_bytes: 0,
+            slot_lens: None,
         }
     }
 
     /// Keys, expired ones included.
     pub fn len(&self) -> usize {
-        self.len
+        self.table.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 
     /// Keys with a deadline, expired ones included.
@@ -127,22 +93,18 @@ impl Db {
         self.write_touch = touch;
     }
 
-    fn position_of_hash(hash: u64) -> u64 {
-        hash >> POSITION_SHIFT
+    #[inline]
+    fn hash(&self, key: &[u8]) -> u64 {
+        self.table.hasher.hash(key)
     }
 
-    fn find(&self, key: &[u8]) -> Option<(&Item, u64)> {
-        let hash = self.hasher.hash(key);
-        let items = self.items.get(&Self::position_of_hash(hash))?;
-        let item = items.iter().find(|item| *item.key == *key)?;
-        Some((item, hash))
+    #[inline]
+    fn find(&self, key: &[u8]) -> Option<(&Segment, Spot)> {
+        self.table.find(self.hash(key), key)
     }
 
-    fn find_mut(&mut self, key: &[u8]) -> Option<(&mut Item, u64)> {
-        let hash = self.hasher.hash(key);
-        let items = self.items.get_mut(&Self::position_of_hash(hash))?;
-        let item = items.iter_mut().find(|item| *item.key == *key)?;
-        Some((item, hash))
+    fn place(&self, key: &[u8]) -> Option<Place> {
+        self.table.place(self.hash(key), key)
     }
 
     /// The value of a key that is not expired.
@@ -152,23 +114,26 @@ impl Db {
 
     /// The same, and counts the access.
     pub fn get_touch(&self, key: &[u8], now_ms: i64, touch: Touch) -> Option<ValueRef<'_>> {
-        let (item, hash) = self.find(key)?;
-        if item.is_expired(now_ms) {
+        let hash = self.hash(key);
+        let (segment, spot) = self.table.find(hash, key)?;
+        if segment.is_expired(spot, now_ms) {
             return None;
         }
-        item.touch(touch, hash);
-        Some(item.value.as_ref())
+        touch_spot(segment, spot, touch, hash);
+        Some(segment.value(spot))
     }
 
     /// The value, to change it, of a key that is not expired.
     pub fn get_mut(&mut self, key: &[u8], now_ms: i64) -> Option<ValueMut<'_>> {
+        let hash = self.hash(key);
         let touch = self.write_touch;
-        let (item, hash) = self.find_mut(key)?;
-        if item.is_expired(now_ms) {
+        let place = self.table.place(hash, key)?;
+        let (segment, spot) = self.table.at_mut(place);
+        if segment.is_expired(spot, now_ms) {
             return None;
         }
-        item.touch(touch, hash);
-        Some(item.value.as_mut())
+        touch_spot(segment, spot, touch, hash);
+        Some(segment.value_mut(spot))
     }
 
     /// The value of a key, which is made when the key is absent; true when it was. An
@@ -180,52 +145,60 @@ impl Db {
         now_ms: i64,
         make: impl FnOnce() -> Value,
     ) -> (ValueMut<'_>, bool) {
-        let hash = self.hasher.hash(key);
+        let hash = self.hash(key);
         let touch = self.write_touch;
-        let items = self.items.entry(Self::position_of_hash(hash)).or_default();
-        let found = items.iter().position(|item| *item.key == *key);
-        let (index, created) = match found {
-            Some(index) if !items[index].is_expired(now_ms) => {
-                items[index].touch(touch, hash);
-                (index, false)
-            }
-            Some(index) => {
-                items[index].value = make();
-                items[index].deadline = None;
-                items[index].access = AtomicU32::new(touch.fresh().to_bits());
-                self.expires_len -= 1;
-                (index, true)
-            }
-            None => {
-                self.len += 1;
-                items.push(Item {
-                    key: key.into(),
-                    value: make(),
-                    deadline: None,
-                    access: AtomicU32::new(touch.fresh().to_bits()),
-                });
-                (items.len() - 1, true)
-            }
+        let Some(place) = self.table.place(hash, key) else {
+            let place = self.insert_absent(hash, key, make());
+            return (self.table.value_mut(place), true);
         };
-        (items[index].value.as_mut(), created)
+        let (segment, spot) = self.table.at_mut(place);
+        let expired = segment.is_expired(spot, now_ms);
+        if expired {
+            drop(segment.replace(spot, make()));
+            segment.clear_deadline(spot);
+            segment.set_clock(spot, touch.fresh());
+            self.expires_len -= 1;
+        } else {
+            touch_spot(segment, spot, touch, hash);
+        }
+        (self.table.value_mut(place), expired)
+    }
+
+    fn insert_absent(&mut self, hash: u64, key: &[u8], value: Value) -> Place {
+        if key.len() > KEY_INLINE_LEN_MAX {
+            self.long_key_bytes += key.len();
+        }
+        if let Some(lens) = &mut self.slot_lens {
+            lens[usize::from(slot(key))] += 1;
+        }
+        self.table
+            .insert(hash, key, value, self.write_touch.fresh())
     }
 
     /// Stores a value without a deadline; the old one, expired or not, is handed back.
     pub fn insert(&mut self, key: &[u8], value: Value) -> Option<Value> {
-        self.clear_deadline(key);
-        self.replace_keeping_deadline(key, value)
+        self.store(key, value, false)
     }
 
     /// Stores a value; an old one, expired or not, is handed back and its deadline stays.
     pub fn replace_keeping_deadline(&mut self, key: &[u8], value: Value) -> Option<Value> {
+        self.store(key, value, true)
+    }
+
+    fn store(&mut self, key: &[u8], value: Value, keep_deadline: bool) -> Option<Value> {
+        let hash = self.hash(key);
         let touch = self.write_touch;
-        if let Some((item, _)) = self.find_mut(key) {
-            let clock = touch.overwritten(item.access());
-            item.access = AtomicU32::new(clock.to_bits());
-            return Some(std::mem::replace(&mut item.value, value));
+        let Some(place) = self.table.place(hash, key) else {
+            self.insert_absent(hash, key, value);
+            return None;
+        };
+        let (segment, spot) = self.table.at_mut(place);
+        let old = segment.replace(spot, value);
+        segment.set_clock(spot, touch.overwritten(segment.clock(spot)));
+        if !keep_deadline && segment.clear_deadline(spot) {
+            self.expires_len -= 1;
         }
-        self.get_or_insert_with(key, i64::MIN, || value);
-        None
+        Some(old)
     }
 
     /// Removes a key, expired or not.
@@ -235,22 +208,22 @@ impl Db {
 
     /// Removes a key, expired or not, with its deadline.
     pub fn take(&mut self, key: &[u8]) -> Option<(Value, Option<i64>)> {
-        let position = self.position(key);
-        let items = self.items.get_mut(&position)?;
-        let index = items.iter().position(|item| *item.key == *key)?;
-        let item = items.swap_remove(index);
-        if items.is_empty() {
-            self.items.remove(&position);
+        let hash = self.hash(key);
+        let place = self.table.place(hash, key)?;
+        let (value, deadline) = self.table.remove(place, hash);
+        self.expires_len -= usize::from(deadline.is_some());
+        if key.len() > KEY_INLINE_LEN_MAX {
+            self.long_key_bytes -= key.len();
         }
-        self.len -= 1;
-        self.expires_len -= usize::from(item.deadline.is_some());
-        Some((item.value, item.deadline))
+        if let Some(lens) = &mut self.slot_lens {
+            lens[usize::from(slot(key))] -= 1;
+        }
+        Some((value, deadline))
     }
 
     /// Whether the key is there and not expired.
     pub fn contains(&self, key: &[u8], now_ms: i64) -> bool {
-        self.find(key)
-            .is_some_and(|(item, _)| !item.is_expired(now_ms))
+        self.get(key, now_ms).is_some()
     }
 
     /// Whether the key is there, past its deadline.
@@ -258,34 +231,35 @@ impl Db {
         self.expires_len > 0
             && self
                 .find(key)
-                .is_some_and(|(item, _)| item.is_expired(now_ms))
+                .is_some_and(|(segment, spot)| segment.is_expired(spot, now_ms))
     }
 
     /// All about a key, expired or not.
     pub fn entry(&self, key: &[u8]) -> Option<Entry<'_>> {
-        self.find(key).map(|(item, _)| item.entry())
+        self.find(key).map(|(segment, spot)| segment.entry(spot))
     }
 
     /// The deadline of a key in Unix milliseconds.
     pub fn deadline(&self, key: &[u8]) -> Option<i64> {
-        self.find(key)?.0.deadline
+        let (segment, spot) = self.find(key)?;
+        segment.deadline(spot)
     }
 
     /// Gives a key a deadline; false when the key is absent.
     pub fn set_deadline(&mut self, key: &[u8], deadline_ms: i64) -> bool {
-        let Some((item, _)) = self.find_mut(key) else {
-            return false;
-        };
-        let new = item.deadline.replace(deadline_ms).is_none();
-        self.expires_len += usize::from(new);
-        true
+        let hash = self.hash(key);
+        let new = self.table.set_deadline(hash, key, deadline_ms);
+        self.expires_len += usize::from(new == Some(true));
+        new.is_some()
     }
 
     /// Takes the deadline from a key; false when it had none.
     pub fn clear_deadline(&mut self, key: &[u8]) -> bool {
-        let had = self
-            .find_mut(key)
-            .is_some_and(|(item, _)| item.deadline.take().is_some());
+        let Some(place) = self.place(key) else {
+            return false;
+        };
+        let (segment, spot) = self.table.at_mut(place);
+        let had = segment.clear_deadline(spot);
         self.expires_len -= usize::from(had);
         had
     }
@@ -297,114 +271,144 @@ impl Db {
 
     /// The access clock of a key.
     pub fn access(&self, key: &[u8]) -> Option<AccessClock> {
-        self.find(key).map(|(item, _)| item.access())
+        self.find(key).map(|(segment, spot)| segment.clock(spot))
     }
 
     /// Sets the access clock of a key; false when the key is absent.
     pub fn set_access(&self, key: &[u8], clock: AccessClock) -> bool {
         self.find(key)
-            .map(|(item, _)| item.access.store(clock.to_bits(), Ordering::Relaxed))
+            .map(|(segment, spot)| segment.set_clock(spot, clock))
             .is_some()
     }
 
     /// A key chosen by chance, expired or not; each has about the same chance.
-    pub fn random_key(&self, mut random: impl FnMut() -> u64) -> Option<&[u8]> {
-        let position = random() >> POSITION_SHIFT;
-        let (_, items) = self
-            .items
-            .range(position..)
-            .next()
-            .or_else(|| self.items.first_key_value())?;
-        let index = random() as usize % items.len();
-        items.get(index).map(|item| &*item.key)
+    pub fn random_key(&self, random: impl FnMut() -> u64) -> Option<&[u8]> {
+        self.table.random_key(random)
     }
 
-    /// Where walks meet the key.
+    /// Where walks meet the key: below [`POSITIONS_END`].
     pub fn position(&self, key: &[u8]) -> u64 {
-        Self::position_of_hash(self.hasher.hash(key))
+        self.hash(key) >> POSITION_SHIFT
     }
 
     /// Shows about `count` entries from the position `cursor` on, expired ones included,
     /// and returns where to go on; 0 means that the walk is complete. A key that is there
     /// during the whole walk is shown exactly once, a key that comes or goes at most once.
-    pub fn scan(&self, cursor: u64, count: usize, mut show: impl FnMut(Entry<'_>)) -> u64 {
-        let mut left = count.max(1);
-        for (&position, items) in self.items.range(cursor..) {
-            if left == 0 {
-                return position;
-            }
-            for item in items {
-                show(item.entry());
-                left = left.saturating_sub(1);
-            }
+    pub fn scan<'a>(&'a self, cursor: u64, count: usize, show: impl FnMut(Entry<'a>)) -> u64 {
+        if cursor >= POSITIONS_END {
+            return 0;
         }
-        0
+        self.table.scan(cursor, count, show)
     }
 
-    /// All entries in the order of positions, expired ones included.
+    /// All entries in no particular order, expired ones included.
     pub fn iter(&self) -> impl Iterator<Item = Entry<'_>> {
-        self.items.values().flatten().map(Item::entry)
+        self.table.segments().flat_map(Segment::entries)
     }
 
     /// Up to `max` keys past their deadline. They stay: the caller removes them (and
     /// tells of it).
+    ///
+    /// A deadline costs eight bytes in the record of its key and one more for 64 groups in
+    /// a segment, each with a bound below which none of its deadlines is; the bounds of
+    /// whole segments lie side by side. So looking for due keys costs one comparison a
+    /// segment, and for one that is due some twenty records.
     pub fn next_expired(&mut self, now_ms: i64, max: usize) -> Due {
-        let mut keys: Vec<Vec<u8>> = self
-            .items
-            .values()
-            .flatten()
-            .filter(|item| item.is_expired(now_ms))
-            .take(max + 1)
-            .map(|item| item.key.to_vec())
-            .collect();
-        let more = keys.len() > max;
-        keys.truncate(max);
+        let mut keys = Vec::new();
+        let more = self.expires_len > 0 && self.table.collect_expired(now_ms, max, &mut keys);
         Due { keys, more }
+    }
+
+    /// A time before which no key expires.
+    pub fn earliest_deadline(&self) -> Option<i64> {
+        let earliest = self.table.earliest();
+        (self.expires_len > 0 && earliest < i64::MAX).then_some(earliest)
     }
 
     /// Empties the database. The old content is handed out, so that it can be dropped
     /// where it doesn't hold up anyone.
     pub fn clear(&mut self) -> Db {
-        let mut empty = Self::with_hasher(self.hasher);
+        let mut empty = Self::with_hasher(self.table.hasher);
         empty.write_touch = self.write_touch;
+        if self.slot_lens.is_some() {
+            empty.count_slots();
+        }
         std::mem::replace(self, empty)
     }
 
-    /// Bytes beside the heap blocks of the values.
+    /// Bytes beside the heap blocks of the values. O(keys / 1000).
     pub fn memory(&self) -> DbMemory {
-        let keys: usize = self
-            .items
-            .values()
-            .flatten()
-            .map(|item| item.key.len())
-            .sum();
-        DbMemory {
-            table_bytes: 8 * self.len,
-            entry_bytes: keys + self.len * size_of::<Item>(),
-            deadline_bytes: self.expires_len * size_of::<Option<i64>>(),
+        let mut memory = DbMemory {
+            table_bytes: self.table.memory(),
+            entry_bytes: self.long_key_bytes,
+            deadline_bytes: self.expires_len * size_of::<i64>(),
+        };
+        for segment in self.table.segments() {
+            let (lines, arena) = segment.memory();
+            memory.table_bytes += lines + segment.bounds_memory();
+            memory.entry_bytes += arena;
+            memory.deadline_bytes += segment.bounds_memory();
         }
+        memory
     }
 
     /// Bytes that a key costs, without the heap blocks of its value (MEMORY USAGE adds
     /// [`ValueRef::memory_usage`]).
     pub fn key_bytes(&self, key: &[u8]) -> Option<usize> {
-        let (item, _) = self.find(key)?;
-        Some(item.key.len() + size_of::<Item>())
+        let (segment, spot) = self.find(key)?;
+        let boxed = if key.len() > KEY_INLINE_LEN_MAX {
+            key.len()
+        } else {
+            0
+        };
+        Some(segment.entry_bytes(spot) + boxed)
     }
 
-    /// Keys in a cluster slot, expired ones included.
+    /// Counts keys by slot from now on, so that [`Db::slot_len`] needs no walk.
+    pub fn count_slots(&mut self) {
+        let mut lens = vec![0; SLOTS].into_boxed_slice();
+        for entry in self.iter() {
+            lens[usize::from(slot(entry.key))] += 1;
+        }
+        self.slot_lens = Some(lens);
+    }
+
+    /// Keys in a cluster slot, expired ones included. O(1) after [`Db::count_slots`],
+    /// else O(keys).
     pub fn slot_len(&self, wanted: u16) -> usize {
-        self.iter()
-            .filter(|entry| slot(entry.key) == wanted)
-            .count()
+        match &self.slot_lens {
+            Some(lens) => lens.get(usize::from(wanted)).map_or(0, |&len| len as usize),
+            None => self.slot_iter(wanted).count(),
+        }
     }
 
-    /// Up to `count` keys in a cluster slot.
+    /// Up to `count` keys in a cluster slot. O(keys).
     pub fn slot_keys(&self, wanted: u16, count: usize) -> Vec<&[u8]> {
+        self.slot_iter(wanted).take(count).collect()
+    }
+
+    fn slot_iter(&self, wanted: u16) -> impl Iterator<Item = &[u8]> {
         self.iter()
             .map(|entry| entry.key)
-            .filter(|key| slot(key) == wanted)
-            .take(count)
-            .collect()
+            .filter(move |key| slot(key) == wanted)
+    }
+
+    /// Verifies that all of the structure agrees with itself.
+    #[cfg(test)]
+    pub(super) fn check(&self) {
+        self.table.check();
+        let expires = self.iter().filter(|entry| entry.deadline.is_some());
+        assert_eq!(expires.count(), self.expires_len);
+        let long = self.iter().map(|entry| entry.key.len());
+        let long_bytes: usize = long.filter(|&len| len > KEY_INLINE_LEN_MAX).sum();
+        assert_eq!(long_bytes, self.long_key_bytes);
+    }
+}
+
+#[inline]
+fn touch_spot(segment: &Segment, spot: Spot, touch: Touch, hash: u64) {
+    if touch != Touch::No {
+        let clock = touch.applied(segment.clock(spot), hash);
+        segment.set_clock(spot, clock);
     }
 }

@@ -9,9 +9,21 @@
 
 mod access;
 mod db;
+mod segment;
 mod sip;
 mod store;
+mod table;
+
+#[cfg(test)]
+mod tests;
 
 pub use access::{AccessClock, LFU_COUNTER_NEW, Touch};
 pub use db::{Db, DbMemory, Due, Entry};
 pub use store::Store;
+
+/// Bits of the hash that a position leaves out, so that a cursor fits the integers of
+/// every client.
+const POSITION_SHIFT: u32 = 16;
+
+/// Positions are below this.
+pub const POSITIONS_END: u64 = 1 << (64 - POSITION_SHIFT);
