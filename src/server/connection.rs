@@ -286,8 +286,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 }
                 Err(error) => {
                     error.write(&mut self.output);
-                    let engine = shared.read();
-                    stats::count(&engine.stats.error_replies, 1);
+                    let stats = match guard.hold(Access::Shared) {
+                        Hold::Shared(engine) => &engine.stats,
+                        Hold::Exclusive(engine) => &engine.stats,
+                    };
+                    stats::count(&stats.error_replies, 1);
                     self.state = State::Closing;
                     position = self.input.len();
                 }
@@ -313,6 +316,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     fn run_request(&mut self, guard: &mut Guard<'_>, position: usize, now: &mut Moment) -> bool {
         let args = self.decoder.args(&self.input[position..]);
         if args.is_empty() {
+            return true;
+        }
+        if is_http(args.arg(0)) {
+            tracing::warn!(
+                "A client sends HTTP, perhaps by the will of a page it shows: closing its connection"
+            );
+            // Replies to what came before would only feed the page.
+            self.written = self.output.len();
+            self.state = State::Closing;
             return true;
         }
         let Some(session) = self.session.as_mut() else {
@@ -400,6 +412,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         shared.clients.remove(self.id);
         self.client.set_flag(client_flags::CLOSE_AFTER_REPLY, true);
     }
+}
+
+/// Whether a request's first word is one that only HTTP sends. A web page can make a browser post
+/// commands to a server on the same machine; Redis closes such connections too.
+fn is_http(word: &[u8]) -> bool {
+    word.eq_ignore_ascii_case(b"POST") || word.eq_ignore_ascii_case(b"Host:")
 }
 
 fn timer_in_ms(wait_ms: i64) -> Pin<Box<Sleep>> {

@@ -4,13 +4,33 @@ use super::{Shared, log};
 use crate::engine::ShutdownOptions;
 use crate::settings::ShutdownFlags;
 use std::sync::Arc;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// The signals the server answers to. From the moment it exists they end nothing by themselves.
+pub struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    /// Takes the signals over; within a runtime.
+    pub fn listen() -> std::io::Result<Signals> {
+        Ok(Signals {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
+}
 
 /// Handles signals until the server ends.
-pub async fn run(shared: Arc<Shared>) -> std::io::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut hang_up = signal(SignalKind::hangup())?;
+pub async fn run(shared: Arc<Shared>, signals: Signals) {
+    let Signals {
+        mut terminate,
+        mut interrupt,
+        mut hang_up,
+    } = signals;
     loop {
         tokio::select! {
             _ = terminate.recv() => {

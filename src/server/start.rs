@@ -78,6 +78,8 @@ pub fn run(settings: Settings) -> io::Result<()> {
     }
     let local = LocalSet::new();
     local.block_on(&runtime, async {
+        // Before the line that says "ready": whoever waits for it may send a signal at once.
+        let signals = signals::Signals::listen()?;
         for listener in tcp {
             let address = listener.local_addr()?;
             let listener = tokio::net::TcpListener::from_std(listener)?;
@@ -99,7 +101,7 @@ pub fn run(settings: Settings) -> io::Result<()> {
                 senders.clone(),
             ));
         }
-        tokio::task::spawn_local(signals::run(shared.clone()));
+        tokio::task::spawn_local(signals::run(shared.clone(), signals));
         tokio::task::spawn_local(background::run(shared.clone()));
         io::Result::Ok(())
     })?;

@@ -128,7 +128,7 @@ fn files_and_words_set_the_same_settings_and_words_win() {
 
 #[test]
 fn a_setting_of_redis_that_means_nothing_here_is_accepted_with_a_warning() {
-    let server = Server::start_with(&["--activerehashing", "yes", "--rdb-key-save-delay", "0"]);
+    let server = Server::start_with(&["--activerehashing", "no"]);
     signal(&server, "-TERM");
     let (code, output) = server.wait();
     assert_eq!(code, Some(0));
