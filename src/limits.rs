@@ -86,3 +86,7 @@ pub const DIRECTORY_SPARSE_MAX: usize = 8;
 /// without an expired key are met too; this keeps one call below about a millisecond.
 pub const EXPIRED_GROUPS_MIN: usize = 256;
 pub const EXPIRED_GROUPS_FOR_KEY: usize = 4;
+
+/// Bytes of a reply with members that are picked again and again: a small request may ask for an
+/// endless one, and what fits in one string is more than anyone reads.
+pub const RANDOM_REPLY_LEN_MAX: usize = 512 * 1024 * 1024;

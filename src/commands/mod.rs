@@ -10,6 +10,8 @@ mod connection;
 pub mod help;
 mod keys;
 mod pubsub;
+mod sorted_sets;
+mod timeout;
 mod transactions;
 
 use crate::engine::spec::CommandSpec;
@@ -24,5 +26,13 @@ pub const FAMILIES: &[&[CommandSpec]] = &[
     keys::OBJECT_COMMANDS,
     keys::SCAN_COMMANDS,
     pubsub::COMMANDS,
+    sorted_sets::ADD_COMMANDS,
+    sorted_sets::COMBINE_COMMANDS,
+    sorted_sets::LOOKUP_COMMANDS,
+    sorted_sets::POP_COMMANDS,
+    sorted_sets::RANDOM_COMMANDS,
+    sorted_sets::RANGE_COMMANDS,
+    sorted_sets::REMOVE_COMMANDS,
+    sorted_sets::SCAN_COMMANDS,
     transactions::COMMANDS,
 ];

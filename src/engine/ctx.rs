@@ -108,6 +108,7 @@ pub struct Lent<'a> {
     created: bool,
     modified: bool,
     dirty: u64,
+    wanted_events: EventClass,
     events: Vec<(EventClass, &'static str)>,
     wants_effects: bool,
     effects: Option<Vec<OwnedArgs>>,
@@ -122,7 +123,10 @@ impl Lent<'_> {
 
     /// Announces `name` for the key once the change is in place.
     pub fn event(&mut self, class: EventClass, name: &'static str) {
-        self.events.push((class, name));
+        // Without a listener for the class, the list costs no memory.
+        if self.wanted_events.intersects(class) {
+            self.events.push((class, name));
+        }
     }
 
     /// The value was just made for this call.
@@ -136,6 +140,11 @@ impl Lent<'_> {
         if self.wants_effects {
             effects.push(OwnedArgs::from_slices(words));
         }
+    }
+
+    /// Whether an effect would be looked at by anyone; if not, it need not be made.
+    pub fn wants_effects(&self) -> bool {
+        self.wants_effects
     }
 
     /// The key whose value is lent.
@@ -226,6 +235,7 @@ impl<'a> WriteCtx<'a> {
             store,
             settings,
             effects,
+            notify_classes,
             ..
         } = &mut *self.engine;
         let database = store
@@ -250,6 +260,7 @@ impl<'a> WriteCtx<'a> {
             created,
             modified: false,
             dirty: 0,
+            wanted_events: *notify_classes,
             events: Vec::new(),
             wants_effects: effects.enabled(),
             effects: None,

@@ -84,6 +84,15 @@ impl<'a> Args<'a> {
         }
     }
 
+    /// The first `count` arguments; all if there are not so many.
+    #[inline]
+    pub fn first(&self, count: usize) -> Args<'a> {
+        Args {
+            bytes: self.bytes,
+            spans: &self.spans[..count.min(self.spans.len())],
+        }
+    }
+
     #[inline]
     pub fn iter(&self) -> Iter<'a> {
         Iter {

@@ -7,6 +7,7 @@ mod scan;
 pub use deadline::COMMANDS as DEADLINE_COMMANDS;
 pub use object::COMMANDS as OBJECT_COMMANDS;
 pub use scan::COMMANDS as SCAN_COMMANDS;
+pub use scan::{ScanOptions, parse_cursor};
 
 use crate::engine::ctx::{ControlCtx, ReadCtx, WriteCtx};
 use crate::engine::notify::EventClass;
