@@ -7,10 +7,16 @@
 //! no I/O, and leaves the chores after a change to the context.
 
 mod connection;
+mod hashes;
 pub mod help;
 mod keys;
+mod lists;
+mod numbers;
+mod picks;
 mod pubsub;
+mod scanning;
 mod sorted_sets;
+mod strings;
 mod timeout;
 mod transactions;
 
@@ -21,10 +27,12 @@ pub const FAMILIES: &[&[CommandSpec]] = &[
     connection::COMMANDS,
     connection::CLIENT_COMMANDS,
     connection::HELLO_COMMANDS,
+    hashes::COMMANDS,
     keys::COMMANDS,
     keys::DEADLINE_COMMANDS,
     keys::OBJECT_COMMANDS,
     keys::SCAN_COMMANDS,
+    lists::COMMANDS,
     pubsub::COMMANDS,
     sorted_sets::ADD_COMMANDS,
     sorted_sets::COMBINE_COMMANDS,
@@ -34,5 +42,6 @@ pub const FAMILIES: &[&[CommandSpec]] = &[
     sorted_sets::RANGE_COMMANDS,
     sorted_sets::REMOVE_COMMANDS,
     sorted_sets::SCAN_COMMANDS,
+    strings::COMMANDS,
     transactions::COMMANDS,
 ];

@@ -266,7 +266,8 @@ impl<'a> WriteCtx<'a> {
             effects: None,
         };
         let result = change(value, &mut lent);
-        let empty = value.is_empty();
+        // A string or a stream without content stays.
+        let empty = !matches!(T::TYPE, Type::String | Type::Stream) && value.is_empty();
         let done = Finished {
             created,
             modified: lent.modified,

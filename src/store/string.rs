@@ -20,7 +20,7 @@
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
-use super::block::Block;
+use super::block::{BLOCK_BYTES_MAX, Block};
 use super::decimal::{Scratch, parse_canonical, text_len};
 use super::thin::ThinBytes;
 
@@ -53,6 +53,9 @@ enum Form<'a> {
 }
 
 impl StringValue {
+    /// Longest string that can be held, whatever `proto-max-bulk-len` says.
+    pub const LEN_MAX: usize = BLOCK_BYTES_MAX;
+
     /// The value that SET stores: an integer if `text` spells one canonically.
     pub fn new(text: &[u8]) -> Self {
         match parse_canonical(text) {

@@ -117,6 +117,12 @@ impl List {
         }
     }
 
+    /// Grows out of the listpack if one more element would exceed the limit. Redis does so
+    /// before it knows whether the element will be added at all.
+    pub fn make_room(&mut self, value: &[u8], limits: ListLimits) {
+        self.prepare(Added::all(std::iter::once(value)), limits);
+    }
+
     /// Pushes elements at one end, one after the other.
     pub fn extend<'a>(
         &mut self,
@@ -164,6 +170,23 @@ impl List {
         self.remove_range(start, count, limits);
     }
 
+    /// Moves the element at one end to one end, which may be the same.
+    pub fn rotate(&mut self, from: End, to: End, limits: ListLimits) {
+        let Some(element) = self.peek(from).map(<[u8]>::to_vec) else {
+            return;
+        };
+        self.cut(
+            if from == End::Front {
+                0
+            } else {
+                self.len() - 1
+            },
+            1,
+        );
+        self.push(to, &element, limits);
+        self.become_small(limits, 2);
+    }
+
     /// Inserts beside the element `index`; false if there is no such element.
     pub fn insert(&mut self, index: usize, after: bool, value: &[u8], limits: ListLimits) -> bool {
         if index >= self.len() {
@@ -199,14 +222,18 @@ impl List {
     pub fn remove_range(&mut self, start: usize, count: usize, limits: ListLimits) {
         let len = self.len();
         let start = start.min(len);
-        let count = count.min(len - start);
+        self.cut(start, count.min(len - start));
+        self.become_small(limits, 2);
+    }
+
+    /// Removes elements that exist, in whatever encoding the list has.
+    fn cut(&mut self, start: usize, count: usize) {
         match self.body.view_mut() {
             ViewMut::Big(chunks) => chunks.remove_range(start, count),
             ViewMut::Small(block) => edit_small(block, |block, counts| {
                 entries::remove_range(block, counts, start, count);
             }),
         }
-        self.become_small(limits, 2);
     }
 
     /// Removes the elements equal to `value`, at most `max`, from one end on; returns
