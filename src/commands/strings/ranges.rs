@@ -29,8 +29,8 @@ pub fn getrange(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
     let bytes = value.bytes(&mut scratch);
     // An end before the beginning counts as the first byte, unless both bounds are
     // negative and the wrong way round.
-    let end = end.max(-(bytes.len() as i64));
-    let part = match range(start, end, bytes.len()) {
+    let last = end.max(-(bytes.len() as i64));
+    let part = match range(start, last, bytes.len()) {
         Some((first, count)) if !(start < 0 && end < 0 && start > end) => {
             &bytes[first..first + count]
         }
