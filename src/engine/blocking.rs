@@ -73,6 +73,11 @@ impl Blocking {
         self.waiting.is_empty()
     }
 
+    /// Number of clients whose wait ends by itself.
+    pub fn with_deadline(&self) -> usize {
+        self.waiting.values().filter(|waiting| waiting.block.deadline_ms.is_some()).count()
+    }
+
     /// Number of keys that someone waits for.
     pub fn key_count(&self) -> usize {
         self.queues.len()

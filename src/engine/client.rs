@@ -158,6 +158,10 @@ impl Client {
         (id != NO_COMMAND).then_some(CommandId(id))
     }
 
+    pub fn is_subscriber(&self) -> bool {
+        self.has_flag(client_flags::PUBSUB)
+    }
+
     /// Whether the client is on this machine.
     pub fn is_local(&self) -> bool {
         self.unix_socket || self.address.starts_with("127.") || self.address.starts_with("[::1]")

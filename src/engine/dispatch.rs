@@ -493,6 +493,8 @@ impl Engine {
         self.unsubscribe_all(session);
         self.monitors.retain(|client| client.id != id);
         self.clients.remove(id);
+        count(&self.stats.net_input_bytes, session.client.bytes_in.load(Relaxed));
+        count(&self.stats.net_output_bytes, session.client.bytes_out.load(Relaxed));
     }
 
     /// A connection is gone while its session waits here.

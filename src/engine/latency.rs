@@ -10,6 +10,22 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Samples kept for each event (Redis: LATENCY_TS_LEN).
 const SAMPLES_MAX: usize = 160;
 
+/// The duration in microseconds that `percentile` percent of the calls do not exceed, by the upper bound of its
+/// power-of-two bucket.
+pub fn percentile_us(buckets: &[AtomicU64], percentile: f64) -> f64 {
+    let counts: Vec<u64> = buckets.iter().map(|bucket| bucket.load(Relaxed)).collect();
+    let total: u64 = counts.iter().sum();
+    let rank = (percentile / 100.0 * total as f64).ceil().max(1.0) as u64;
+    let mut seen = 0;
+    for (bucket, count) in counts.iter().enumerate() {
+        seen += count;
+        if seen >= rank {
+            return ((1u64 << bucket) - 1) as f64 / 1_000.0;
+        }
+    }
+    0.0
+}
+
 /// The time series of one event.
 #[derive(Clone, Debug, Default)]
 pub struct Series {

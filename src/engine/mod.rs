@@ -14,6 +14,7 @@ pub mod keys;
 pub mod latency;
 pub mod notify;
 pub mod pubsub;
+pub mod rates;
 pub mod random;
 pub mod session;
 pub mod slow_log;
@@ -23,7 +24,7 @@ pub mod table;
 pub mod time;
 
 use crate::resp::args::{Args, OwnedArgs};
-use crate::settings::{MaxmemoryPolicy, Settings};
+use crate::settings::{Access, MaxmemoryPolicy, SetError, Settings};
 use crate::store::keyspace::{Db, Store, Touch};
 use crate::store::value::Value;
 use client::{Client, ClientRegistry};
@@ -78,6 +79,7 @@ pub struct Engine {
     pub used_memory_bytes: AtomicU64,
     /// Whether deadlines are looked after by the active cycle (DEBUG SET-ACTIVE-EXPIRE).
     pub active_expire: bool,
+    pub rates: rates::Rates,
     watchers: HashMap<(usize, Box<[u8]>), Vec<Arc<Client>>>,
     pause: Mutex<Option<Pause>>,
 }
@@ -118,8 +120,43 @@ pub trait Outside: Send + Sync {
     fn lazy_free_pending(&self) -> usize;
     /// Bytes in use now, by the allocator's count.
     fn used_memory_bytes(&self) -> u64;
+    /// Memory of the process in more detail; costs more.
+    fn memory(&self) -> Memory;
+    /// The allocator's own report.
+    fn allocator_report(&self) -> String;
+    /// Asks the allocator to give free memory back.
+    fn purge_memory(&self);
+    /// CPU time used so far.
+    fn cpu(&self) -> CpuTimes;
+    /// Writes the settings to their file.
+    fn rewrite_settings(&mut self, settings: &Settings) -> Result<(), String>;
+    /// Writes a line to the server's log.
+    fn log(&mut self, text: &str);
     /// Sleeps; only for DEBUG SLEEP and the like.
     fn sleep_us(&mut self, duration_us: u64);
+}
+
+/// Memory of the process, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Memory {
+    /// Handed out when the server had just started.
+    pub startup_bytes: u64,
+    pub allocated_bytes: u64,
+    pub active_bytes: u64,
+    pub resident_bytes: u64,
+    /// Resident set of the process as the system counts it.
+    pub process_bytes: u64,
+    /// Memory of the machine.
+    pub system_bytes: u64,
+}
+
+/// CPU seconds of the process and of its main thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CpuTimes {
+    pub user_s: f64,
+    pub system_s: f64,
+    pub main_user_s: f64,
+    pub main_system_s: f64,
 }
 
 /// How to end (SHUTDOWN, signals).
@@ -191,6 +228,7 @@ impl Engine {
             identity,
             used_memory_bytes: AtomicU64::new(outside.used_memory_bytes()),
             active_expire: true,
+            rates: rates::Rates::default(),
             watchers: HashMap::new(),
             pause: Mutex::default(),
             settings,
@@ -213,6 +251,20 @@ impl Engine {
         self.latency
             .set_threshold_ms(self.settings.latency_monitor_threshold);
         self.renew_touch(self.time.now());
+    }
+
+    /// CONFIG SET: all of the pairs or none; the names whose value changed.
+    pub fn set_settings(&mut self, pairs: &[(&[u8], &[u8])], access: Access) -> Result<Vec<&'static str>, SetError> {
+        let Engine { settings, outside, .. } = self;
+        let changed = settings.config_set(pairs, access, |name, settings| outside.apply_setting(name, settings))?;
+        self.apply_settings();
+        Ok(changed)
+    }
+
+    /// CONFIG REWRITE; the error is for the client.
+    pub fn rewrite_settings(&mut self) -> Result<(), String> {
+        let Engine { settings, outside, .. } = self;
+        outside.rewrite_settings(settings)
     }
 
     /// The database of that index, which exists.
@@ -405,6 +457,18 @@ impl Engine {
                 self.outside.drop_later(Box::new(value));
             }
         }
+    }
+
+    /// Bytes that came in over all connections.
+    pub fn net_input_bytes(&self) -> u64 {
+        let open: u64 = self.clients.all().iter().map(|client| client.bytes_in.load(Relaxed)).sum();
+        self.stats.net_input_bytes.load(Relaxed) + open
+    }
+
+    /// Bytes that went out over all connections.
+    pub fn net_output_bytes(&self) -> u64 {
+        let open: u64 = self.clients.all().iter().map(|client| client.bytes_out.load(Relaxed)).sum();
+        self.stats.net_output_bytes.load(Relaxed) + open
     }
 
     /// Whether commands that need memory are refused.

@@ -3,7 +3,7 @@
 use super::garbage::Garbage;
 use super::log;
 use super::mailbox::OutputPolicy;
-use crate::engine::{Outside, ShutdownOptions};
+use crate::engine::{CpuTimes, Memory, Outside, ShutdownOptions};
 use crate::settings::Settings;
 use std::any::Any;
 use std::sync::Arc;
@@ -16,6 +16,7 @@ pub struct Process {
     pub limits: Arc<OutputPolicy>,
     pub connections_max: Arc<AtomicU32>,
     pub shutdown: watch::Sender<Option<ShutdownOptions>>,
+    pub startup_bytes: u64,
 }
 
 impl Outside for Process {
@@ -48,6 +49,50 @@ impl Outside for Process {
         allocated_bytes()
     }
 
+    fn memory(&self) -> Memory {
+        let allocated_bytes = allocated_bytes();
+        Memory {
+            startup_bytes: self.startup_bytes,
+            allocated_bytes,
+            active_bytes: tikv_jemalloc_ctl::stats::active::read().unwrap_or(0) as u64,
+            resident_bytes: tikv_jemalloc_ctl::stats::resident::read().unwrap_or(0) as u64,
+            process_bytes: process_bytes(),
+            system_bytes: system_bytes(),
+        }
+    }
+
+    fn allocator_report(&self) -> String {
+        let mut report = Vec::new();
+        match tikv_jemalloc_ctl::stats_print::stats_print(&mut report, Default::default()) {
+            Ok(()) => String::from_utf8_lossy(&report).into_owned(),
+            Err(error) => format!("The allocator gave no report: {error}"),
+        }
+    }
+
+    fn purge_memory(&self) {
+        /// MALLCTL_ARENAS_ALL of jemalloc.
+        const PURGE_ALL: &[u8] = b"arena.4096.purge\0";
+        // SAFETY: this control takes and returns nothing.
+        let purged = unsafe { tikv_jemalloc_ctl::raw::write(PURGE_ALL, ()) };
+        if let Err(error) = purged {
+            tracing::debug!("The allocator did not purge: {error}");
+        }
+    }
+
+    fn cpu(&self) -> CpuTimes {
+        let (user_s, system_s) = cpu_seconds(libc::RUSAGE_SELF);
+        let (main_user_s, main_system_s) = cpu_seconds(libc::RUSAGE_THREAD);
+        CpuTimes { user_s, system_s, main_user_s, main_system_s }
+    }
+
+    fn rewrite_settings(&mut self, settings: &Settings) -> Result<(), String> {
+        settings.rewrite_file(None).map_err(|error| error.wire_text())
+    }
+
+    fn log(&mut self, text: &str) {
+        tracing::info!("{text}");
+    }
+
     fn sleep_us(&mut self, duration_us: u64) {
         std::thread::sleep(std::time::Duration::from_micros(duration_us));
     }
@@ -60,4 +105,35 @@ pub fn allocated_bytes() -> u64 {
         return 0;
     }
     tikv_jemalloc_ctl::stats::allocated::read().unwrap_or(0) as u64
+}
+
+/// The resident set, from the process file system; 0 where there is none.
+fn process_bytes() -> u64 {
+    let Ok(text) = std::fs::read_to_string("/proc/self/statm") else {
+        return 0;
+    };
+    let pages: u64 = text.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0);
+    pages * system_value(libc::_SC_PAGESIZE)
+}
+
+fn system_bytes() -> u64 {
+    system_value(libc::_SC_PHYS_PAGES) * system_value(libc::_SC_PAGESIZE)
+}
+
+fn system_value(name: libc::c_int) -> u64 {
+    // SAFETY: sysconf only looks at its argument.
+    let value = unsafe { libc::sysconf(name) };
+    u64::try_from(value).unwrap_or(0)
+}
+
+/// User and system CPU seconds.
+fn cpu_seconds(who: libc::c_int) -> (f64, f64) {
+    // SAFETY: `usage` is plain data, and the pointer is valid for the call.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(who, &mut usage);
+        usage
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    (seconds(usage.ru_utime), seconds(usage.ru_stime))
 }

@@ -5,7 +5,7 @@ use super::garbage::Garbage;
 use super::listen::{self, Accepted};
 use super::mailbox::OutputPolicy;
 use super::outside::Process;
-use super::{Shared, background, signals};
+use super::{Shared, background, outside, signals};
 use crate::commands;
 use crate::engine::random::Random;
 use crate::engine::table::CommandTable;
@@ -181,11 +181,12 @@ fn build(
         settings.client_output_buffer_limit.clone(),
     ));
     let connections_max = Arc::new(AtomicU32::new(settings.maxclients));
-    let outside = Process {
+    let process = Process {
         garbage: Garbage::start()?,
         limits: limits.clone(),
         connections_max: connections_max.clone(),
         shutdown: shutdown.clone(),
+        startup_bytes: outside::allocated_bytes(),
     };
     let identity = Identity {
         run_id: hex40(&mut random),

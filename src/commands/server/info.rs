@@ -1,0 +1,345 @@
+//! INFO: the server in figures, in the sections and fields of Redis.
+
+use crate::engine::ctx::ReadCtx;
+use crate::engine::latency::percentile_us;
+use crate::engine::pubsub::ChannelSpace;
+use crate::engine::spec::{Categories, CommandSpec, Flags, Group, Handled, Run};
+use crate::engine::time::Moment;
+use crate::engine::{Engine, Memory};
+use crate::resp::args::Args;
+use crate::settings::{MaxmemoryPolicy, RANKD_VERSION, REDIS_VERSION};
+use std::fmt::Write;
+use std::sync::atomic::Ordering::Relaxed;
+
+pub const COMMANDS: &[CommandSpec] = &[
+    CommandSpec {
+        name: "info",
+        group: Group::Server,
+        summary: "Describes the server.",
+        since: "1.0.0",
+        complexity: "O(1)",
+        arity: -1,
+        flags: Flags::LOADING.union(Flags::STALE),
+        categories: Categories::DANGEROUS,
+        keys: &[],
+        tips: &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"],
+        syntax: "[section [section ...]]",
+        run: Run::Read(info),
+    },
+];
+
+/// What a section is written from.
+struct Source<'a> {
+    engine: &'a Engine,
+    now: Moment,
+    memory: Memory,
+}
+
+type Section = (&'static str, fn(&mut String, &Source<'_>));
+
+/// The sections in order. The first ten and the last are shown by default.
+const SECTIONS: &[Section] = &[
+    ("server", server),
+    ("clients", clients),
+    ("memory", memory),
+    ("persistence", persistence),
+    ("stats", statistics),
+    ("replication", replication),
+    ("cpu", cpu),
+    ("modules", |_, _| {}),
+    ("commandstats", command_statistics),
+    ("errorstats", error_statistics),
+    ("latencystats", latency_statistics),
+    ("cluster", |out, _| line(out, "cluster_enabled", 0)),
+    ("keyspace", keyspace),
+];
+
+/// Sections that only show when they are asked for, by name or by `all`.
+const NOT_DEFAULT: &[&str] = &["commandstats", "latencystats"];
+
+fn info(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
+    let wanted: Vec<String> =
+        args.from(1).iter().map(|word| String::from_utf8_lossy(word).to_ascii_lowercase()).collect();
+    let asks_for = |name: &str| wanted.iter().any(|word| word == name);
+    let all = asks_for("all") || asks_for("everything");
+    let default = wanted.is_empty() || asks_for("default");
+    let source = Source { engine: ctx.engine(), now: ctx.now, memory: ctx.engine().outside.memory() };
+    let mut text = String::new();
+    for (name, write) in SECTIONS {
+        // `all` leaves modules to `everything`, as Redis does.
+        let by_all = all && (*name != "modules" || asks_for("everything"));
+        if by_all || default && !NOT_DEFAULT.contains(name) || asks_for(name) {
+            if !text.is_empty() {
+                text.push_str("\r\n");
+            }
+            let mut title = name.to_string();
+            title[..1].make_ascii_uppercase();
+            let title = if *name == "cpu" { "CPU".to_string() } else { title };
+            text.push_str(&format!("# {title}\r\n"));
+            write(&mut text, &source);
+        }
+    }
+    ctx.reply.verbatim("txt", text.as_bytes());
+    Ok(())
+}
+
+fn line(out: &mut String, name: &str, value: impl std::fmt::Display) {
+    // Writing to a string cannot fail.
+    let _ = write!(out, "{name}:{value}\r\n");
+}
+
+/// 1536 as `1.50K`.
+fn human(bytes: u64) -> String {
+    let (mut scaled, mut unit) = (bytes as f64, 0);
+    const UNITS: [&str; 6] = ["B", "K", "M", "G", "T", "P"];
+    while scaled >= 1024.0 && unit + 1 < UNITS.len() {
+        scaled /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{bytes}B") } else { format!("{scaled:.2}{}", UNITS[unit]) }
+}
+
+fn bytes(out: &mut String, name: &str, bytes: u64) {
+    line(out, name, bytes);
+    line(out, &format!("{name}_human"), human(bytes));
+}
+
+fn server(out: &mut String, source: &Source<'_>) {
+    let (engine, now) = (source.engine, source.now);
+    let identity = &engine.identity;
+    let uptime_s = (now.unix_us - engine.stats.started_unix_us.load(Relaxed)).max(0) / 1_000_000;
+    line(out, "redis_version", REDIS_VERSION);
+    line(out, "rankd_version", RANKD_VERSION);
+    line(out, "redis_git_sha1", "00000000");
+    line(out, "redis_git_dirty", 0);
+    line(out, "redis_build_id", &identity.run_id[..16.min(identity.run_id.len())]);
+    line(out, "redis_mode", "standalone");
+    line(out, "os", format_args!("{} {}", std::env::consts::OS, std::env::consts::ARCH));
+    line(out, "arch_bits", usize::BITS);
+    line(out, "monotonic_clock", "POSIX clock_gettime");
+    line(out, "multiplexing_api", "epoll");
+    line(out, "process_id", identity.process_id);
+    line(out, "process_supervised", "no");
+    line(out, "run_id", &identity.run_id);
+    line(out, "tcp_port", identity.tcp_port);
+    line(out, "server_time_usec", now.unix_us);
+    line(out, "uptime_in_seconds", uptime_s);
+    line(out, "uptime_in_days", uptime_s / 86_400);
+    line(out, "hz", engine.settings.hz);
+    line(out, "configured_hz", engine.settings.hz);
+    line(out, "lru_clock", (now.unix_us / 1_000_000) & 0xff_ffff);
+    line(out, "executable", &identity.executable);
+    line(out, "config_file", &identity.config_file);
+    line(out, "io_threads_active", u32::from(engine.settings.io_threads > 1));
+}
+
+fn clients(out: &mut String, source: &Source<'_>) {
+    let engine = source.engine;
+    let all = engine.clients.all();
+    let usages: Vec<_> = all.iter().map(|client| client.mailbox.usage()).collect();
+    line(out, "connected_clients", all.len());
+    line(out, "cluster_connections", 0);
+    line(out, "maxclients", engine.settings.maxclients);
+    line(out, "client_recent_max_input_buffer", usages.iter().map(|usage| usage.query_bytes).max().unwrap_or(0));
+    line(out, "client_recent_max_output_buffer", usages.iter().map(|usage| usage.output_bytes).max().unwrap_or(0));
+    line(out, "blocked_clients", engine.blocking.len());
+    line(out, "tracking_clients", 0);
+    line(out, "pubsub_clients", all.iter().filter(|client| client.is_subscriber()).count());
+    line(out, "watching_clients", all.iter().filter(|client| client.watched.load(Relaxed) > 0).count());
+    line(out, "clients_in_timeout_table", engine.blocking.with_deadline());
+    line(out, "total_watched_keys", engine.watched_key_count());
+    line(out, "total_blocking_keys", engine.blocking.key_count());
+    line(out, "total_blocking_keys_on_nokey", engine.blocking.key_count_waking_on_loss());
+}
+
+fn memory(out: &mut String, source: &Source<'_>) {
+    let (engine, memory) = (source.engine, source.memory);
+    let used = memory.allocated_bytes;
+    let peak = engine.stats.peak_memory_bytes.load(Relaxed).max(used);
+    let clients = super::clients_memory_bytes(engine);
+    let tables: u64 = engine
+        .store
+        .iter()
+        .filter(|db| !db.is_empty())
+        .map(|db| db.memory())
+        .map(|memory| (memory.table_bytes + memory.deadline_bytes) as u64)
+        .sum();
+    let overhead = memory.startup_bytes + clients + tables;
+    let dataset = used.saturating_sub(overhead);
+    let net = used.saturating_sub(memory.startup_bytes).max(1);
+    let ratio = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
+    let less = |part: u64, whole: u64| part as i64 - whole as i64;
+    bytes(out, "used_memory", used);
+    bytes(out, "used_memory_rss", memory.process_bytes);
+    bytes(out, "used_memory_peak", peak);
+    line(out, "used_memory_peak_perc", format_args!("{:.2}%", ratio(used, peak) * 100.0));
+    line(out, "used_memory_overhead", overhead);
+    line(out, "used_memory_startup", memory.startup_bytes);
+    line(out, "used_memory_dataset", dataset);
+    line(out, "used_memory_dataset_perc", format_args!("{:.2}%", ratio(dataset, net) * 100.0));
+    line(out, "allocator_allocated", memory.allocated_bytes);
+    line(out, "allocator_active", memory.active_bytes);
+    line(out, "allocator_resident", memory.resident_bytes);
+    bytes(out, "total_system_memory", memory.system_bytes);
+    bytes(out, "maxmemory", engine.settings.maxmemory);
+    line(out, "maxmemory_policy", MaxmemoryPolicy::name(engine.settings.maxmemory_policy));
+    line(out, "allocator_frag_ratio", format_args!("{:.2}", ratio(memory.active_bytes, memory.allocated_bytes)));
+    line(out, "allocator_frag_bytes", less(memory.active_bytes, memory.allocated_bytes));
+    line(out, "allocator_rss_ratio", format_args!("{:.2}", ratio(memory.resident_bytes, memory.active_bytes)));
+    line(out, "allocator_rss_bytes", less(memory.resident_bytes, memory.active_bytes));
+    line(out, "rss_overhead_ratio", format_args!("{:.2}", ratio(memory.process_bytes, memory.resident_bytes)));
+    line(out, "rss_overhead_bytes", less(memory.process_bytes, memory.resident_bytes));
+    line(out, "mem_fragmentation_ratio", format_args!("{:.2}", ratio(memory.process_bytes, used)));
+    line(out, "mem_fragmentation_bytes", less(memory.process_bytes, used));
+    line(out, "mem_not_counted_for_evict", 0);
+    line(out, "mem_replication_backlog", 0);
+    line(out, "mem_total_replication_buffers", 0);
+    line(out, "mem_clients_slaves", 0);
+    line(out, "mem_clients_normal", clients);
+    line(out, "mem_cluster_links", 0);
+    line(out, "mem_aof_buffer", engine.effects.pending().len());
+    line(out, "mem_allocator", "jemalloc-5.3.0");
+    line(out, "active_defrag_running", 0);
+    line(out, "lazyfree_pending_objects", engine.outside.lazy_free_pending());
+    line(out, "lazyfreed_objects", engine.stats.lazy_freed_objects.load(Relaxed));
+}
+
+fn persistence(out: &mut String, source: &Source<'_>) {
+    let engine = source.engine;
+    line(out, "loading", u32::from(engine.loading.is_some()));
+    line(out, "async_loading", 0);
+    line(out, "rdb_changes_since_last_save", engine.dirty);
+}
+
+fn statistics(out: &mut String, source: &Source<'_>) {
+    let engine = source.engine;
+    let stats = &engine.stats;
+    let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Relaxed);
+    line(out, "total_connections_received", count(&stats.connections_received));
+    line(out, "total_commands_processed", count(&stats.commands_processed));
+    line(out, "instantaneous_ops_per_sec", engine.rates.commands_per_second());
+    line(out, "total_net_input_bytes", engine.net_input_bytes());
+    line(out, "total_net_output_bytes", engine.net_output_bytes());
+    line(out, "total_net_repl_input_bytes", 0);
+    line(out, "total_net_repl_output_bytes", 0);
+    line(out, "instantaneous_input_kbps", format_args!("{:.2}", engine.rates.input_kib_per_second()));
+    line(out, "instantaneous_output_kbps", format_args!("{:.2}", engine.rates.output_kib_per_second()));
+    line(out, "rejected_connections", count(&stats.connections_rejected));
+    line(out, "sync_full", count(&stats.sync_full));
+    line(out, "sync_partial_ok", 0);
+    line(out, "sync_partial_err", 0);
+    line(out, "expired_keys", count(&stats.expired_keys));
+    line(out, "expired_stale_perc", format_args!("{:.2}", count(&stats.expired_stale_percent) as f64));
+    line(out, "expired_time_cap_reached_count", 0);
+    line(out, "expire_cycle_cpu_milliseconds", count(&stats.expire_cycle_us) / 1_000);
+    line(out, "evicted_keys", count(&stats.evicted_keys));
+    line(out, "evicted_clients", count(&stats.evicted_clients));
+    line(out, "total_eviction_exceeded_time", 0);
+    line(out, "current_eviction_exceeded_time", 0);
+    line(out, "keyspace_hits", count(&stats.keyspace_hits));
+    line(out, "keyspace_misses", count(&stats.keyspace_misses));
+    line(out, "pubsub_channels", engine.pubsub.channel_count(ChannelSpace::Plain));
+    line(out, "pubsub_patterns", engine.pubsub.pattern_count());
+    line(out, "pubsubshard_channels", engine.pubsub.channel_count(ChannelSpace::Shard));
+    line(out, "latest_fork_usec", 0);
+    line(out, "total_forks", 0);
+    line(out, "migrate_cached_sockets", 0);
+    line(out, "slave_expires_tracked_keys", 0);
+    line(out, "tracking_total_keys", 0);
+    line(out, "tracking_total_items", 0);
+    line(out, "tracking_total_prefixes", 0);
+    line(out, "unexpected_error_replies", 0);
+    line(out, "total_error_replies", count(&stats.error_replies));
+    line(out, "total_reads_processed", count(&stats.reads_processed));
+    line(out, "total_writes_processed", count(&stats.writes_processed));
+    line(out, "unblocked_clients", count(&stats.unblocked_clients));
+    line(out, "acl_access_denied_auth", count(&stats.acl_denied_auth));
+    line(out, "acl_access_denied_cmd", count(&stats.acl_denied_cmd));
+    line(out, "acl_access_denied_key", count(&stats.acl_denied_key));
+    line(out, "acl_access_denied_channel", count(&stats.acl_denied_channel));
+}
+
+fn replication(out: &mut String, source: &Source<'_>) {
+    let engine = source.engine;
+    line(out, "role", "master");
+    line(out, "connected_slaves", 0);
+    line(out, "master_failover_state", "no-failover");
+    line(out, "master_replid", &engine.identity.replication_id);
+    line(out, "master_replid2", "0".repeat(40));
+    line(out, "master_repl_offset", engine.effects.offset());
+    line(out, "second_repl_offset", -1);
+    line(out, "repl_backlog_active", 0);
+    line(out, "repl_backlog_size", 1_048_576);
+    line(out, "repl_backlog_first_byte_offset", 0);
+    line(out, "repl_backlog_histlen", 0);
+}
+
+fn cpu(out: &mut String, source: &Source<'_>) {
+    let cpu = source.engine.outside.cpu();
+    for (name, seconds) in [
+        ("used_cpu_sys", cpu.system_s),
+        ("used_cpu_user", cpu.user_s),
+        ("used_cpu_sys_children", 0.0),
+        ("used_cpu_user_children", 0.0),
+        ("used_cpu_sys_main_thread", cpu.main_system_s),
+        ("used_cpu_user_main_thread", cpu.main_user_s),
+    ] {
+        line(out, name, format_args!("{seconds:.6}"));
+    }
+}
+
+fn command_statistics(out: &mut String, source: &Source<'_>) {
+    for command in source.engine.table.iter() {
+        let stats = source.engine.stats.command(command.id);
+        let [calls, rejected, failed] = [&stats.calls, &stats.rejected, &stats.failed].map(|count| count.load(Relaxed));
+        if calls + rejected + failed == 0 {
+            continue;
+        }
+        let total_us = stats.total_ns.load(Relaxed) / 1_000;
+        let each_us = if calls == 0 { 0.0 } else { total_us as f64 / calls as f64 };
+        line(
+            out,
+            &format!("cmdstat_{}", command.full_name),
+            format_args!(
+                "calls={calls},usec={total_us},usec_per_call={each_us:.2},rejected_calls={rejected},failed_calls={failed}"
+            ),
+        );
+    }
+}
+
+fn error_statistics(out: &mut String, source: &Source<'_>) {
+    for (prefix, count) in source.engine.stats.errors() {
+        line(out, &format!("errorstat_{prefix}"), format_args!("count={count}"));
+    }
+}
+
+fn latency_statistics(out: &mut String, source: &Source<'_>) {
+    let engine = source.engine;
+    if !engine.settings.latency_tracking {
+        return;
+    }
+    for command in engine.table.iter() {
+        let stats = engine.stats.command(command.id);
+        if stats.calls.load(Relaxed) == 0 {
+            continue;
+        }
+        let shown: Vec<String> = engine
+            .settings
+            .latency_tracking_info_percentiles
+            .iter()
+            .map(|&percentile| format!("p{percentile}={:.3}", percentile_us(&stats.latency, percentile)))
+            .collect();
+        line(out, &format!("latency_percentiles_usec_{}", command.full_name), shown.join(","));
+    }
+}
+
+fn keyspace(out: &mut String, source: &Source<'_>) {
+    for (index, db) in source.engine.store.iter().enumerate().filter(|(_, db)| !db.is_empty()) {
+        let average_ms = db.average_ttl_ms(source.now.unix_ms());
+        line(
+            out,
+            &format!("db{index}"),
+            format_args!("keys={},expires={},avg_ttl={average_ms}", db.len(), db.expires_len()),
+        );
+    }
+}
