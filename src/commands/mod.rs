@@ -15,6 +15,7 @@ mod numbers;
 mod picks;
 mod pubsub;
 mod scanning;
+mod server;
 mod sorted_sets;
 mod strings;
 mod timeout;
@@ -43,5 +44,13 @@ pub const FAMILIES: &[&[CommandSpec]] = &[
     sorted_sets::REMOVE_COMMANDS,
     sorted_sets::SCAN_COMMANDS,
     strings::COMMANDS,
+    server::COMMANDS,
+    server::COMMAND_COMMANDS,
+    server::CONFIG_COMMANDS,
+    server::DEBUG_COMMANDS,
+    server::INFO_COMMANDS,
+    server::LATENCY_COMMANDS,
+    server::MEMORY_COMMANDS,
+    server::SLOW_LOG_COMMANDS,
     transactions::COMMANDS,
 ];

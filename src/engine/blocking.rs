@@ -75,7 +75,10 @@ impl Blocking {
 
     /// Number of clients whose wait ends by itself.
     pub fn with_deadline(&self) -> usize {
-        self.waiting.values().filter(|waiting| waiting.block.deadline_ms.is_some()).count()
+        self.waiting
+            .values()
+            .filter(|waiting| waiting.block.deadline_ms.is_some())
+            .count()
     }
 
     /// Number of keys that someone waits for.

@@ -44,7 +44,7 @@ pub fn access_for(table: &super::table::CommandTable, session: &Session, args: A
         return Access::Shared;
     }
     match command.spec.run {
-        Run::Read(_) | Run::Container(_) => Access::Shared,
+        Run::Read(_) | Run::Container(_) | Run::ReadOrContainer(..) => Access::Shared,
         Run::Write(_) | Run::Control(_) => Access::Exclusive,
     }
 }
@@ -107,12 +107,17 @@ impl Engine {
         let mark = reply.len();
         match self.admit(&table, session, args, reply, *now) {
             Admission::Run(command) => {
-                let Run::Read(handler) = command.spec.run else {
-                    unreachable!("only readers need shared access");
-                };
                 let started = *now;
                 self.begin(session, command, args, *now);
-                let handled = handler(&mut ReadCtx::new(self, session, reply, *now), args);
+                let handled = match command.spec.run {
+                    Run::Read(handler) | Run::ReadOrContainer(handler, _) => {
+                        handler(&mut ReadCtx::new(self, session, reply, *now), args)
+                    }
+                    Run::Container(_) => Err(CommandError::wrong_arity(&command.full_name)),
+                    Run::Write(_) | Run::Control(_) => {
+                        unreachable!("only readers need shared access")
+                    }
+                };
                 self.end(session, command, args, reply, mark, handled, started, now);
             }
             Admission::Answered => {}
@@ -209,7 +214,9 @@ impl Engine {
         self.begin(session, command, args, *now);
         let mut log = ChangeLog::default();
         let handled = match command.spec.run {
-            Run::Read(handler) => handler(&mut ReadCtx::new(self, session, reply, *now), args),
+            Run::Read(handler) | Run::ReadOrContainer(handler, _) => {
+                handler(&mut ReadCtx::new(self, session, reply, *now), args)
+            }
             Run::Write(handler) => {
                 let mut ctx = WriteCtx {
                     reply,
@@ -233,7 +240,7 @@ impl Engine {
                 self.effects.end_group();
                 handled
             }
-            Run::Container(_) => Err(CommandError::Syntax),
+            Run::Container(_) => Err(CommandError::wrong_arity(&command.full_name)),
         };
         let failed = handled.is_err();
         self.end(session, command, args, reply, mark, handled, started, now);
@@ -493,8 +500,14 @@ impl Engine {
         self.unsubscribe_all(session);
         self.monitors.retain(|client| client.id != id);
         self.clients.remove(id);
-        count(&self.stats.net_input_bytes, session.client.bytes_in.load(Relaxed));
-        count(&self.stats.net_output_bytes, session.client.bytes_out.load(Relaxed));
+        count(
+            &self.stats.net_input_bytes,
+            session.client.bytes_in.load(Relaxed),
+        );
+        count(
+            &self.stats.net_output_bytes,
+            session.client.bytes_out.load(Relaxed),
+        );
     }
 
     /// A connection is gone while its session waits here.

@@ -14,8 +14,8 @@ pub mod keys;
 pub mod latency;
 pub mod notify;
 pub mod pubsub;
-pub mod rates;
 pub mod random;
+pub mod rates;
 pub mod session;
 pub mod slow_log;
 pub mod spec;
@@ -254,16 +254,26 @@ impl Engine {
     }
 
     /// CONFIG SET: all of the pairs or none; the names whose value changed.
-    pub fn set_settings(&mut self, pairs: &[(&[u8], &[u8])], access: Access) -> Result<Vec<&'static str>, SetError> {
-        let Engine { settings, outside, .. } = self;
-        let changed = settings.config_set(pairs, access, |name, settings| outside.apply_setting(name, settings))?;
+    pub fn set_settings(
+        &mut self,
+        pairs: &[(&[u8], &[u8])],
+        access: Access,
+    ) -> Result<Vec<&'static str>, SetError> {
+        let Engine {
+            settings, outside, ..
+        } = self;
+        let changed = settings.config_set(pairs, access, |name, settings| {
+            outside.apply_setting(name, settings)
+        })?;
         self.apply_settings();
         Ok(changed)
     }
 
     /// CONFIG REWRITE; the error is for the client.
     pub fn rewrite_settings(&mut self) -> Result<(), String> {
-        let Engine { settings, outside, .. } = self;
+        let Engine {
+            settings, outside, ..
+        } = self;
         outside.rewrite_settings(settings)
     }
 
@@ -461,13 +471,23 @@ impl Engine {
 
     /// Bytes that came in over all connections.
     pub fn net_input_bytes(&self) -> u64 {
-        let open: u64 = self.clients.all().iter().map(|client| client.bytes_in.load(Relaxed)).sum();
+        let open: u64 = self
+            .clients
+            .all()
+            .iter()
+            .map(|client| client.bytes_in.load(Relaxed))
+            .sum();
         self.stats.net_input_bytes.load(Relaxed) + open
     }
 
     /// Bytes that went out over all connections.
     pub fn net_output_bytes(&self) -> u64 {
-        let open: u64 = self.clients.all().iter().map(|client| client.bytes_out.load(Relaxed)).sum();
+        let open: u64 = self
+            .clients
+            .all()
+            .iter()
+            .map(|client| client.bytes_out.load(Relaxed))
+            .sum();
         self.stats.net_output_bytes.load(Relaxed) + open
     }
 

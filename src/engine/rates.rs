@@ -21,11 +21,22 @@ pub struct Rates {
 
 impl Rates {
     /// Takes the running totals of this moment.
-    pub fn sample(&mut self, monotonic_ns: u64, commands: u64, input_bytes: u64, output_bytes: u64) {
+    pub fn sample(
+        &mut self,
+        monotonic_ns: u64,
+        commands: u64,
+        input_bytes: u64,
+        output_bytes: u64,
+    ) {
         if self.samples.len() == SAMPLES_MAX {
             self.samples.pop_front();
         }
-        self.samples.push_back(Sample { monotonic_ns, commands, input_bytes, output_bytes });
+        self.samples.push_back(Sample {
+            monotonic_ns,
+            commands,
+            input_bytes,
+            output_bytes,
+        });
     }
 
     fn per_second(&self, total: impl Fn(&Sample) -> u64) -> f64 {

@@ -24,6 +24,11 @@ pub enum Run {
     Control(fn(&mut ControlCtx<'_>, Args<'_>) -> Handled),
     /// Only holds subcommands.
     Container(&'static [CommandSpec]),
+    /// Holds subcommands, and reads when it is called without one.
+    ReadOrContainer(
+        fn(&mut ReadCtx<'_>, Args<'_>) -> Handled,
+        &'static [CommandSpec],
+    ),
 }
 
 /// One command or subcommand.
@@ -320,6 +325,16 @@ impl KeySpec {
             },
             flags,
             notes: "",
+        }
+    }
+}
+
+impl Run {
+    /// The subcommands.
+    pub fn children(&self) -> Option<&'static [CommandSpec]> {
+        match self {
+            Run::Container(children) | Run::ReadOrContainer(_, children) => Some(children),
+            Run::Read(_) | Run::Write(_) | Run::Control(_) => None,
         }
     }
 }

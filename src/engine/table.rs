@@ -3,7 +3,7 @@
 //! Built once from the lists of the families; never changes afterwards, so it
 //! is shared by all threads without a lock.
 
-use super::spec::{Categories, CommandSpec, Find, Flags, Run};
+use super::spec::{Categories, CommandSpec, Find, Flags};
 use crate::resp::args::Args;
 use hashbrown::HashMap;
 
@@ -81,7 +81,7 @@ impl CommandTable {
             subcommands: Vec::new(),
             by_name: HashMap::default(),
         });
-        if let Run::Container(children) = spec.run {
+        if let Some(children) = spec.run.children() {
             for child in children {
                 let child_id = self.add(child, Some(id));
                 let me = &mut self.commands[id.0 as usize];
@@ -148,7 +148,7 @@ impl CommandTable {
     /// The command that a request names, with its arity checked.
     pub fn resolve(&self, args: Args<'_>) -> Result<&Command, ResolveError> {
         let mut command = self.find(args.name()).ok_or(ResolveError::Unknown)?;
-        if matches!(command.spec.run, Run::Container(_)) && args.len() >= 2 {
+        if args.len() >= 2 && command.spec.run.children().is_some() {
             command = self
                 .find_subcommand(command, args.arg(1))
                 .ok_or(ResolveError::UnknownSubcommand(command.id))?;

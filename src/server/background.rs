@@ -26,7 +26,9 @@ pub async fn run(shared: Arc<Shared>) {
             engine.stats.peak_memory_bytes.fetch_max(used, Relaxed);
             let commands = engine.stats.commands_processed.load(Relaxed);
             let (input, output) = (engine.net_input_bytes(), engine.net_output_bytes());
-            engine.rates.sample(now.monotonic_ns, commands, input, output);
+            engine
+                .rates
+                .sample(now.monotonic_ns, commands, input, output);
             if now.unix_ms() >= next_second_ms {
                 next_second_ms = now.unix_ms() + 1_000;
                 close_idle(&shared, i64::from(engine.settings.timeout), now.unix_ms());

@@ -82,11 +82,18 @@ impl Outside for Process {
     fn cpu(&self) -> CpuTimes {
         let (user_s, system_s) = cpu_seconds(libc::RUSAGE_SELF);
         let (main_user_s, main_system_s) = cpu_seconds(libc::RUSAGE_THREAD);
-        CpuTimes { user_s, system_s, main_user_s, main_system_s }
+        CpuTimes {
+            user_s,
+            system_s,
+            main_user_s,
+            main_system_s,
+        }
     }
 
     fn rewrite_settings(&mut self, settings: &Settings) -> Result<(), String> {
-        settings.rewrite_file(None).map_err(|error| error.wire_text())
+        settings
+            .rewrite_file(None)
+            .map_err(|error| error.wire_text())
     }
 
     fn log(&mut self, text: &str) {
@@ -112,7 +119,11 @@ fn process_bytes() -> u64 {
     let Ok(text) = std::fs::read_to_string("/proc/self/statm") else {
         return 0;
     };
-    let pages: u64 = text.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0);
+    let pages: u64 = text
+        .split(' ')
+        .nth(1)
+        .and_then(|pages| pages.parse().ok())
+        .unwrap_or(0);
     pages * system_value(libc::_SC_PAGESIZE)
 }
 

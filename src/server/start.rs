@@ -206,7 +206,7 @@ fn build(
         settings,
         table.clone(),
         time.clone(),
-        Box::new(outside),
+        Box::new(process),
         identity,
         random,
     );

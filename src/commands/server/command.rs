@@ -4,7 +4,9 @@ mod docs;
 
 use crate::engine::ctx::ReadCtx;
 use crate::engine::keys;
-use crate::engine::spec::{Begin, Categories, CommandSpec, Find, Flags, Group, Handled, KeyFlags, KeySpec, Run};
+use crate::engine::spec::{
+    Begin, Categories, CommandSpec, Find, Flags, Group, Handled, KeyFlags, KeySpec, Run,
+};
 use crate::engine::table::{Command, CommandTable};
 use crate::resp::args::Args;
 use crate::resp::error::CommandError;
@@ -12,20 +14,21 @@ use crate::resp::reply::Reply;
 use crate::store::glob;
 use docs::command_docs;
 
-pub const COMMANDS: &[CommandSpec] = &[
-    CommandSpec {
-        name: "command",
-        group: Group::Server,
-        summary: "Describes the commands.",
-        since: "2.8.13",
-        complexity: "O(N) where N is the total number of Redis commands",
-        arity: -1,
-        flags: Flags::LOADING.union(Flags::STALE),
-        categories: Categories::CONNECTION,
-        keys: &[],
-        tips: &["nondeterministic_output_order"],
-        syntax: "",
-        run: Run::Container(&[
+pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
+    name: "command",
+    group: Group::Server,
+    summary: "Describes the commands.",
+    since: "2.8.13",
+    complexity: "O(N) where N is the total number of Redis commands",
+    arity: -1,
+    flags: Flags::LOADING.union(Flags::STALE),
+    categories: Categories::CONNECTION,
+    keys: &[],
+    tips: &["nondeterministic_output_order"],
+    syntax: "",
+    run: Run::ReadOrContainer(
+        describe_all,
+        &[
             CommandSpec {
                 name: "info",
                 group: Group::Server,
@@ -124,17 +127,18 @@ pub const COMMANDS: &[CommandSpec] = &[
                 syntax: "",
                 run: Run::Read(command_count),
             },
-        ]),
-    },
-];
+        ],
+    ),
+}];
 
 /// COMMAND without a subcommand, which is COMMAND INFO of everything.
-pub fn describe_all(ctx: &mut ReadCtx<'_>) {
+fn describe_all(ctx: &mut ReadCtx<'_>, _args: Args<'_>) -> Handled {
     let table = &ctx.engine().table;
     ctx.reply.array(table.top_level().count());
     for command in table.top_level() {
         describe(ctx.reply, table, command);
     }
+    Ok(())
 }
 
 fn command_count(ctx: &mut ReadCtx<'_>, _args: Args<'_>) -> Handled {
@@ -145,8 +149,7 @@ fn command_count(ctx: &mut ReadCtx<'_>, _args: Args<'_>) -> Handled {
 
 fn command_info(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
     if args.len() == 2 {
-        describe_all(ctx);
-        return Ok(());
+        return describe_all(ctx, args);
     }
     let table = &ctx.engine().table;
     let names = args.from(2);
@@ -166,8 +169,11 @@ fn describe(reply: &mut Reply, table: &CommandTable, command: &Command) {
     reply.array(10);
     reply.bulk(command.full_name.as_bytes());
     reply.integer(i64::from(spec.arity));
-    let flags: Vec<&str> =
-        Flags::SHOWN.iter().filter(|(flag, _)| command.flags.contains(*flag)).map(|(_, name)| *name).collect();
+    let flags: Vec<&str> = Flags::SHOWN
+        .iter()
+        .filter(|(flag, _)| command.flags.contains(*flag))
+        .map(|(_, name)| *name)
+        .collect();
     write_simple_set(reply, flags.iter().copied(), "");
     let (first, last, step) = legacy_range(spec);
     reply.integer(first);
@@ -200,15 +206,29 @@ fn write_simple_set<'a>(reply: &mut Reply, names: impl Iterator<Item = &'a str>,
 fn legacy_range(spec: &CommandSpec) -> (i64, i64, i64) {
     let mut range: Option<(i64, i64, i64)> = None;
     for key in spec.keys {
-        let (Begin::Index(first), Find::Range { last, step, limit: 0 }) = (key.begin, key.find) else {
+        let (
+            Begin::Index(first),
+            Find::Range {
+                last,
+                step,
+                limit: 0,
+            },
+        ) = (key.begin, key.find)
+        else {
             continue;
         };
         let first = first as i64;
-        let last = if last >= 0 { first + i64::from(last) } else { i64::from(last) };
+        let last = if last >= 0 {
+            first + i64::from(last)
+        } else {
+            i64::from(last)
+        };
         range = Some(match range {
             None => (first, last, step as i64),
             // Ranges that follow each other without a gap are one.
-            Some((start, end, old_step)) if end >= 0 && end + 1 == first && last >= 0 => (start, last, old_step),
+            Some((start, end, old_step)) if end >= 0 && end + 1 == first && last >= 0 => {
+                (start, last, old_step)
+            }
             Some(old) => old,
         });
     }
@@ -225,11 +245,16 @@ fn describe_keys(reply: &mut Reply, key: &KeySpec) {
     write_simple_set(reply, key.flags.names(), "");
     reply.bulk(b"begin_search");
     match key.begin {
-        Begin::Index(index) => write_search(reply, "index", &[("index", Word::Number(index as i64))]),
+        Begin::Index(index) => {
+            write_search(reply, "index", &[("index", Word::Number(index as i64))])
+        }
         Begin::Keyword(word, from) => write_search(
             reply,
             "keyword",
-            &[("keyword", Word::Text(word)), ("startfrom", Word::Number(i64::from(from)))],
+            &[
+                ("keyword", Word::Text(word)),
+                ("startfrom", Word::Number(i64::from(from))),
+            ],
         ),
         Begin::Unknown => write_search(reply, "unknown", &[]),
     }
@@ -288,9 +313,13 @@ fn command_list(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
                 b"module" => Box::new(|_| false),
                 b"aclcat" => {
                     let name = String::from_utf8_lossy(value).to_ascii_lowercase();
-                    Box::new(move |command| command.categories.names().any(|category| category == name))
+                    Box::new(move |command| {
+                        command.categories.names().any(|category| category == name)
+                    })
                 }
-                b"pattern" => Box::new(move |command| glob::matches(value, command.full_name.as_bytes(), true)),
+                b"pattern" => Box::new(move |command| {
+                    glob::matches(value, command.full_name.as_bytes(), true)
+                }),
                 _ => return Err(CommandError::Syntax),
             }
         }
@@ -311,7 +340,10 @@ fn command_list(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
 }
 
 /// The keys of the call that follows the subcommand, with their flags.
-fn keys_of<'a>(ctx: &ReadCtx<'_>, args: Args<'a>) -> Result<Vec<(&'a [u8], KeyFlags)>, CommandError> {
+fn keys_of<'a>(
+    ctx: &ReadCtx<'_>,
+    args: Args<'a>,
+) -> Result<Vec<(&'a [u8], KeyFlags)>, CommandError> {
     let call = args.from(2);
     let table = &ctx.engine().table;
     let Ok(command) = table.resolve(call) else {
@@ -328,12 +360,17 @@ fn keys_of<'a>(ctx: &ReadCtx<'_>, args: Args<'a>) -> Result<Vec<(&'a [u8], KeyFl
     for spec in command.spec.keys {
         let known = !matches!(spec.begin, Begin::Unknown) && !matches!(spec.find, Find::Unknown);
         let optional = matches!(spec.begin, Begin::Keyword(..));
-        let walked = keys::for_each_position(spec, call, |position| found.push((call.arg(position), spec.flags)));
+        let walked = keys::for_each_position(spec, call, |position| {
+            found.push((call.arg(position), spec.flags))
+        });
         fits &= walked || !known || optional;
     }
-    let may_be_keyless = command.flags.contains(Flags::NO_MANDATORY_KEYS) || command.spec.group == Group::Scripting;
+    let may_be_keyless =
+        command.flags.contains(Flags::NO_MANDATORY_KEYS) || command.spec.group == Group::Scripting;
     if !fits || (found.is_empty() && !may_be_keyless) {
-        return Err(CommandError::Text("ERR Invalid arguments specified for command"));
+        return Err(CommandError::Text(
+            "ERR Invalid arguments specified for command",
+        ));
     }
     Ok(found)
 }

@@ -11,22 +11,27 @@ use crate::settings::{MaxmemoryPolicy, RANKD_VERSION, REDIS_VERSION};
 use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
 
-pub const COMMANDS: &[CommandSpec] = &[
-    CommandSpec {
-        name: "info",
-        group: Group::Server,
-        summary: "Describes the server.",
-        since: "1.0.0",
-        complexity: "O(1)",
-        arity: -1,
-        flags: Flags::LOADING.union(Flags::STALE),
-        categories: Categories::DANGEROUS,
-        keys: &[],
-        tips: &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"],
-        syntax: "[section [section ...]]",
-        run: Run::Read(info),
-    },
-];
+pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
+    name: "info",
+    group: Group::Server,
+    summary: "Describes the server.",
+    since: "1.0.0",
+    complexity: "O(1)",
+    arity: -1,
+    flags: Flags::LOADING.union(Flags::STALE),
+    categories: Categories::DANGEROUS,
+    keys: &[],
+    tips: &[
+        "nondeterministic_output",
+        "request_policy:all_shards",
+        "response_policy:special",
+    ],
+    syntax: "[section [section ...]]",
+    run: Run::Read(info),
+}];
+
+/// Keys that the average time to live is taken of.
+const TTL_SAMPLE_KEYS: usize = 256;
 
 /// What a section is written from.
 struct Source<'a> {
@@ -58,12 +63,19 @@ const SECTIONS: &[Section] = &[
 const NOT_DEFAULT: &[&str] = &["commandstats", "latencystats"];
 
 fn info(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
-    let wanted: Vec<String> =
-        args.from(1).iter().map(|word| String::from_utf8_lossy(word).to_ascii_lowercase()).collect();
+    let wanted: Vec<String> = args
+        .from(1)
+        .iter()
+        .map(|word| String::from_utf8_lossy(word).to_ascii_lowercase())
+        .collect();
     let asks_for = |name: &str| wanted.iter().any(|word| word == name);
     let all = asks_for("all") || asks_for("everything");
     let default = wanted.is_empty() || asks_for("default");
-    let source = Source { engine: ctx.engine(), now: ctx.now, memory: ctx.engine().outside.memory() };
+    let source = Source {
+        engine: ctx.engine(),
+        now: ctx.now,
+        memory: ctx.engine().outside.memory(),
+    };
     let mut text = String::new();
     for (name, write) in SECTIONS {
         // `all` leaves modules to `everything`, as Redis does.
@@ -74,7 +86,11 @@ fn info(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
             }
             let mut title = name.to_string();
             title[..1].make_ascii_uppercase();
-            let title = if *name == "cpu" { "CPU".to_string() } else { title };
+            let title = if *name == "cpu" {
+                "CPU".to_string()
+            } else {
+                title
+            };
             text.push_str(&format!("# {title}\r\n"));
             write(&mut text, &source);
         }
@@ -96,7 +112,11 @@ fn human(bytes: u64) -> String {
         scaled /= 1024.0;
         unit += 1;
     }
-    if unit == 0 { format!("{bytes}B") } else { format!("{scaled:.2}{}", UNITS[unit]) }
+    if unit == 0 {
+        format!("{bytes}B")
+    } else {
+        format!("{scaled:.2}{}", UNITS[unit])
+    }
 }
 
 fn bytes(out: &mut String, name: &str, bytes: u64) {
@@ -112,9 +132,17 @@ fn server(out: &mut String, source: &Source<'_>) {
     line(out, "rankd_version", RANKD_VERSION);
     line(out, "redis_git_sha1", "00000000");
     line(out, "redis_git_dirty", 0);
-    line(out, "redis_build_id", &identity.run_id[..16.min(identity.run_id.len())]);
+    line(
+        out,
+        "redis_build_id",
+        &identity.run_id[..16.min(identity.run_id.len())],
+    );
     line(out, "redis_mode", "standalone");
-    line(out, "os", format_args!("{} {}", std::env::consts::OS, std::env::consts::ARCH));
+    line(
+        out,
+        "os",
+        format_args!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+    );
     line(out, "arch_bits", usize::BITS);
     line(out, "monotonic_clock", "POSIX clock_gettime");
     line(out, "multiplexing_api", "epoll");
@@ -130,7 +158,11 @@ fn server(out: &mut String, source: &Source<'_>) {
     line(out, "lru_clock", (now.unix_us / 1_000_000) & 0xff_ffff);
     line(out, "executable", &identity.executable);
     line(out, "config_file", &identity.config_file);
-    line(out, "io_threads_active", u32::from(engine.settings.io_threads > 1));
+    line(
+        out,
+        "io_threads_active",
+        u32::from(engine.settings.io_threads > 1),
+    );
 }
 
 fn clients(out: &mut String, source: &Source<'_>) {
@@ -140,16 +172,50 @@ fn clients(out: &mut String, source: &Source<'_>) {
     line(out, "connected_clients", all.len());
     line(out, "cluster_connections", 0);
     line(out, "maxclients", engine.settings.maxclients);
-    line(out, "client_recent_max_input_buffer", usages.iter().map(|usage| usage.query_bytes).max().unwrap_or(0));
-    line(out, "client_recent_max_output_buffer", usages.iter().map(|usage| usage.output_bytes).max().unwrap_or(0));
+    line(
+        out,
+        "client_recent_max_input_buffer",
+        usages
+            .iter()
+            .map(|usage| usage.query_bytes)
+            .max()
+            .unwrap_or(0),
+    );
+    line(
+        out,
+        "client_recent_max_output_buffer",
+        usages
+            .iter()
+            .map(|usage| usage.output_bytes)
+            .max()
+            .unwrap_or(0),
+    );
     line(out, "blocked_clients", engine.blocking.len());
     line(out, "tracking_clients", 0);
-    line(out, "pubsub_clients", all.iter().filter(|client| client.is_subscriber()).count());
-    line(out, "watching_clients", all.iter().filter(|client| client.watched.load(Relaxed) > 0).count());
-    line(out, "clients_in_timeout_table", engine.blocking.with_deadline());
+    line(
+        out,
+        "pubsub_clients",
+        all.iter().filter(|client| client.is_subscriber()).count(),
+    );
+    line(
+        out,
+        "watching_clients",
+        all.iter()
+            .filter(|client| client.watched.load(Relaxed) > 0)
+            .count(),
+    );
+    line(
+        out,
+        "clients_in_timeout_table",
+        engine.blocking.with_deadline(),
+    );
     line(out, "total_watched_keys", engine.watched_key_count());
     line(out, "total_blocking_keys", engine.blocking.key_count());
-    line(out, "total_blocking_keys_on_nokey", engine.blocking.key_count_waking_on_loss());
+    line(
+        out,
+        "total_blocking_keys_on_nokey",
+        engine.blocking.key_count_waking_on_loss(),
+    );
 }
 
 fn memory(out: &mut String, source: &Source<'_>) {
@@ -167,30 +233,80 @@ fn memory(out: &mut String, source: &Source<'_>) {
     let overhead = memory.startup_bytes + clients + tables;
     let dataset = used.saturating_sub(overhead);
     let net = used.saturating_sub(memory.startup_bytes).max(1);
-    let ratio = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
+    let ratio = |part: u64, whole: u64| {
+        if whole == 0 {
+            0.0
+        } else {
+            part as f64 / whole as f64
+        }
+    };
     let less = |part: u64, whole: u64| part as i64 - whole as i64;
     bytes(out, "used_memory", used);
     bytes(out, "used_memory_rss", memory.process_bytes);
     bytes(out, "used_memory_peak", peak);
-    line(out, "used_memory_peak_perc", format_args!("{:.2}%", ratio(used, peak) * 100.0));
+    line(
+        out,
+        "used_memory_peak_perc",
+        format_args!("{:.2}%", ratio(used, peak) * 100.0),
+    );
     line(out, "used_memory_overhead", overhead);
     line(out, "used_memory_startup", memory.startup_bytes);
     line(out, "used_memory_dataset", dataset);
-    line(out, "used_memory_dataset_perc", format_args!("{:.2}%", ratio(dataset, net) * 100.0));
+    line(
+        out,
+        "used_memory_dataset_perc",
+        format_args!("{:.2}%", ratio(dataset, net) * 100.0),
+    );
     line(out, "allocator_allocated", memory.allocated_bytes);
     line(out, "allocator_active", memory.active_bytes);
     line(out, "allocator_resident", memory.resident_bytes);
     bytes(out, "total_system_memory", memory.system_bytes);
     bytes(out, "maxmemory", engine.settings.maxmemory);
-    line(out, "maxmemory_policy", MaxmemoryPolicy::name(engine.settings.maxmemory_policy));
-    line(out, "allocator_frag_ratio", format_args!("{:.2}", ratio(memory.active_bytes, memory.allocated_bytes)));
-    line(out, "allocator_frag_bytes", less(memory.active_bytes, memory.allocated_bytes));
-    line(out, "allocator_rss_ratio", format_args!("{:.2}", ratio(memory.resident_bytes, memory.active_bytes)));
-    line(out, "allocator_rss_bytes", less(memory.resident_bytes, memory.active_bytes));
-    line(out, "rss_overhead_ratio", format_args!("{:.2}", ratio(memory.process_bytes, memory.resident_bytes)));
-    line(out, "rss_overhead_bytes", less(memory.process_bytes, memory.resident_bytes));
-    line(out, "mem_fragmentation_ratio", format_args!("{:.2}", ratio(memory.process_bytes, used)));
-    line(out, "mem_fragmentation_bytes", less(memory.process_bytes, used));
+    line(
+        out,
+        "maxmemory_policy",
+        MaxmemoryPolicy::name(engine.settings.maxmemory_policy),
+    );
+    line(
+        out,
+        "allocator_frag_ratio",
+        format_args!("{:.2}", ratio(memory.active_bytes, memory.allocated_bytes)),
+    );
+    line(
+        out,
+        "allocator_frag_bytes",
+        less(memory.active_bytes, memory.allocated_bytes),
+    );
+    line(
+        out,
+        "allocator_rss_ratio",
+        format_args!("{:.2}", ratio(memory.resident_bytes, memory.active_bytes)),
+    );
+    line(
+        out,
+        "allocator_rss_bytes",
+        less(memory.resident_bytes, memory.active_bytes),
+    );
+    line(
+        out,
+        "rss_overhead_ratio",
+        format_args!("{:.2}", ratio(memory.process_bytes, memory.resident_bytes)),
+    );
+    line(
+        out,
+        "rss_overhead_bytes",
+        less(memory.process_bytes, memory.resident_bytes),
+    );
+    line(
+        out,
+        "mem_fragmentation_ratio",
+        format_args!("{:.2}", ratio(memory.process_bytes, used)),
+    );
+    line(
+        out,
+        "mem_fragmentation_bytes",
+        less(memory.process_bytes, used),
+    );
     line(out, "mem_not_counted_for_evict", 0);
     line(out, "mem_replication_backlog", 0);
     line(out, "mem_total_replication_buffers", 0);
@@ -200,8 +316,16 @@ fn memory(out: &mut String, source: &Source<'_>) {
     line(out, "mem_aof_buffer", engine.effects.pending().len());
     line(out, "mem_allocator", "jemalloc-5.3.0");
     line(out, "active_defrag_running", 0);
-    line(out, "lazyfree_pending_objects", engine.outside.lazy_free_pending());
-    line(out, "lazyfreed_objects", engine.stats.lazy_freed_objects.load(Relaxed));
+    line(
+        out,
+        "lazyfree_pending_objects",
+        engine.outside.lazy_free_pending(),
+    );
+    line(
+        out,
+        "lazyfreed_objects",
+        engine.stats.lazy_freed_objects.load(Relaxed),
+    );
 }
 
 fn persistence(out: &mut String, source: &Source<'_>) {
@@ -215,32 +339,72 @@ fn statistics(out: &mut String, source: &Source<'_>) {
     let engine = source.engine;
     let stats = &engine.stats;
     let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Relaxed);
-    line(out, "total_connections_received", count(&stats.connections_received));
-    line(out, "total_commands_processed", count(&stats.commands_processed));
-    line(out, "instantaneous_ops_per_sec", engine.rates.commands_per_second());
+    line(
+        out,
+        "total_connections_received",
+        count(&stats.connections_received),
+    );
+    line(
+        out,
+        "total_commands_processed",
+        count(&stats.commands_processed),
+    );
+    line(
+        out,
+        "instantaneous_ops_per_sec",
+        engine.rates.commands_per_second(),
+    );
     line(out, "total_net_input_bytes", engine.net_input_bytes());
     line(out, "total_net_output_bytes", engine.net_output_bytes());
     line(out, "total_net_repl_input_bytes", 0);
     line(out, "total_net_repl_output_bytes", 0);
-    line(out, "instantaneous_input_kbps", format_args!("{:.2}", engine.rates.input_kib_per_second()));
-    line(out, "instantaneous_output_kbps", format_args!("{:.2}", engine.rates.output_kib_per_second()));
-    line(out, "rejected_connections", count(&stats.connections_rejected));
+    line(
+        out,
+        "instantaneous_input_kbps",
+        format_args!("{:.2}", engine.rates.input_kib_per_second()),
+    );
+    line(
+        out,
+        "instantaneous_output_kbps",
+        format_args!("{:.2}", engine.rates.output_kib_per_second()),
+    );
+    line(
+        out,
+        "rejected_connections",
+        count(&stats.connections_rejected),
+    );
     line(out, "sync_full", count(&stats.sync_full));
     line(out, "sync_partial_ok", 0);
     line(out, "sync_partial_err", 0);
     line(out, "expired_keys", count(&stats.expired_keys));
-    line(out, "expired_stale_perc", format_args!("{:.2}", count(&stats.expired_stale_percent) as f64));
+    line(
+        out,
+        "expired_stale_perc",
+        format_args!("{:.2}", count(&stats.expired_stale_percent) as f64),
+    );
     line(out, "expired_time_cap_reached_count", 0);
-    line(out, "expire_cycle_cpu_milliseconds", count(&stats.expire_cycle_us) / 1_000);
+    line(
+        out,
+        "expire_cycle_cpu_milliseconds",
+        count(&stats.expire_cycle_us) / 1_000,
+    );
     line(out, "evicted_keys", count(&stats.evicted_keys));
     line(out, "evicted_clients", count(&stats.evicted_clients));
     line(out, "total_eviction_exceeded_time", 0);
     line(out, "current_eviction_exceeded_time", 0);
     line(out, "keyspace_hits", count(&stats.keyspace_hits));
     line(out, "keyspace_misses", count(&stats.keyspace_misses));
-    line(out, "pubsub_channels", engine.pubsub.channel_count(ChannelSpace::Plain));
+    line(
+        out,
+        "pubsub_channels",
+        engine.pubsub.channel_count(ChannelSpace::Plain),
+    );
     line(out, "pubsub_patterns", engine.pubsub.pattern_count());
-    line(out, "pubsubshard_channels", engine.pubsub.channel_count(ChannelSpace::Shard));
+    line(
+        out,
+        "pubsubshard_channels",
+        engine.pubsub.channel_count(ChannelSpace::Shard),
+    );
     line(out, "latest_fork_usec", 0);
     line(out, "total_forks", 0);
     line(out, "migrate_cached_sockets", 0);
@@ -251,12 +415,20 @@ fn statistics(out: &mut String, source: &Source<'_>) {
     line(out, "unexpected_error_replies", 0);
     line(out, "total_error_replies", count(&stats.error_replies));
     line(out, "total_reads_processed", count(&stats.reads_processed));
-    line(out, "total_writes_processed", count(&stats.writes_processed));
+    line(
+        out,
+        "total_writes_processed",
+        count(&stats.writes_processed),
+    );
     line(out, "unblocked_clients", count(&stats.unblocked_clients));
     line(out, "acl_access_denied_auth", count(&stats.acl_denied_auth));
     line(out, "acl_access_denied_cmd", count(&stats.acl_denied_cmd));
     line(out, "acl_access_denied_key", count(&stats.acl_denied_key));
-    line(out, "acl_access_denied_channel", count(&stats.acl_denied_channel));
+    line(
+        out,
+        "acl_access_denied_channel",
+        count(&stats.acl_denied_channel),
+    );
 }
 
 fn replication(out: &mut String, source: &Source<'_>) {
@@ -291,12 +463,17 @@ fn cpu(out: &mut String, source: &Source<'_>) {
 fn command_statistics(out: &mut String, source: &Source<'_>) {
     for command in source.engine.table.iter() {
         let stats = source.engine.stats.command(command.id);
-        let [calls, rejected, failed] = [&stats.calls, &stats.rejected, &stats.failed].map(|count| count.load(Relaxed));
+        let [calls, rejected, failed] =
+            [&stats.calls, &stats.rejected, &stats.failed].map(|count| count.load(Relaxed));
         if calls + rejected + failed == 0 {
             continue;
         }
         let total_us = stats.total_ns.load(Relaxed) / 1_000;
-        let each_us = if calls == 0 { 0.0 } else { total_us as f64 / calls as f64 };
+        let each_us = if calls == 0 {
+            0.0
+        } else {
+            total_us as f64 / calls as f64
+        };
         line(
             out,
             &format!("cmdstat_{}", command.full_name),
@@ -309,7 +486,11 @@ fn command_statistics(out: &mut String, source: &Source<'_>) {
 
 fn error_statistics(out: &mut String, source: &Source<'_>) {
     for (prefix, count) in source.engine.stats.errors() {
-        line(out, &format!("errorstat_{prefix}"), format_args!("count={count}"));
+        line(
+            out,
+            &format!("errorstat_{prefix}"),
+            format_args!("count={count}"),
+        );
     }
 }
 
@@ -327,19 +508,44 @@ fn latency_statistics(out: &mut String, source: &Source<'_>) {
             .settings
             .latency_tracking_info_percentiles
             .iter()
-            .map(|&percentile| format!("p{percentile}={:.3}", percentile_us(&stats.latency, percentile)))
+            .map(|&percentile| {
+                format!(
+                    "p{percentile}={:.3}",
+                    percentile_us(&stats.latency, percentile)
+                )
+            })
             .collect();
-        line(out, &format!("latency_percentiles_usec_{}", command.full_name), shown.join(","));
+        line(
+            out,
+            &format!("latency_percentiles_usec_{}", command.full_name),
+            shown.join(","),
+        );
     }
 }
 
 fn keyspace(out: &mut String, source: &Source<'_>) {
-    for (index, db) in source.engine.store.iter().enumerate().filter(|(_, db)| !db.is_empty()) {
-        let average_ms = db.average_ttl_ms(source.now.unix_ms());
+    for (index, db) in source
+        .engine
+        .store
+        .iter()
+        .enumerate()
+        .filter(|(_, db)| !db.is_empty())
+    {
+        let left_ms: Vec<i64> = db
+            .iter()
+            .take(TTL_SAMPLE_KEYS)
+            .filter_map(|entry| entry.deadline)
+            .map(|deadline| (deadline - source.now.unix_ms()).max(0))
+            .collect();
+        let average_ms = left_ms.iter().sum::<i64>() / left_ms.len().max(1) as i64;
         line(
             out,
             &format!("db{index}"),
-            format_args!("keys={},expires={},avg_ttl={average_ms}", db.len(), db.expires_len()),
+            format_args!(
+                "keys={},expires={},avg_ttl={average_ms}",
+                db.len(),
+                db.expires_len()
+            ),
         );
     }
 }

@@ -8,121 +8,139 @@ use crate::resp::args::Args;
 use crate::resp::error::CommandError;
 use std::sync::atomic::Ordering::Relaxed;
 
-pub const COMMANDS: &[CommandSpec] = &[
-    CommandSpec {
-        name: "latency",
-        group: Group::Server,
-        summary: "Looks at slow events.",
-        since: "2.8.13",
-        complexity: "Depends on subcommand.",
-        arity: -2,
-        flags: Flags::empty(),
-        categories: Categories::empty(),
-        keys: &[],
-        tips: &[],
-        syntax: "",
-        run: Run::Container(&[
-            CommandSpec {
-                name: "graph",
-                group: Group::Server,
-                summary: "Draws the samples of an event.",
-                since: "2.8.13",
-                complexity: "O(1)",
-                arity: 3,
-                flags: Flags::ADMIN.union(Flags::NOSCRIPT.union(Flags::LOADING.union(Flags::STALE))),
-                categories: Categories::empty(),
-                keys: &[],
-                tips: &["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"],
-                syntax: "event",
-                run: Run::Read(latency_graph),
-            },
-            CommandSpec {
-                name: "histogram",
-                group: Group::Server,
-                summary: "Tells how long commands took, in powers of two.",
-                since: "7.0.0",
-                complexity: "O(N) where N is the number of commands with latency information being retrieved.",
-                arity: -2,
-                flags: Flags::ADMIN.union(Flags::NOSCRIPT.union(Flags::LOADING.union(Flags::STALE))),
-                categories: Categories::empty(),
-                keys: &[],
-                tips: &["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"],
-                syntax: "[command [command ...]]",
-                run: Run::Read(latency_histogram),
-            },
-            CommandSpec {
-                name: "history",
-                group: Group::Server,
-                summary: "Lists the samples of an event.",
-                since: "2.8.13",
-                complexity: "O(1)",
-                arity: 3,
-                flags: Flags::ADMIN.union(Flags::NOSCRIPT.union(Flags::LOADING.union(Flags::STALE))),
-                categories: Categories::empty(),
-                keys: &[],
-                tips: &["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"],
-                syntax: "event",
-                run: Run::Read(latency_history),
-            },
-            CommandSpec {
-                name: "latest",
-                group: Group::Server,
-                summary: "Tells the newest sample of each event.",
-                since: "2.8.13",
-                complexity: "O(1)",
-                arity: 2,
-                flags: Flags::ADMIN.union(Flags::NOSCRIPT.union(Flags::LOADING.union(Flags::STALE))),
-                categories: Categories::empty(),
-                keys: &[],
-                tips: &["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"],
-                syntax: "",
-                run: Run::Read(latency_latest),
-            },
-            CommandSpec {
-                name: "reset",
-                group: Group::Server,
-                summary: "Forgets all entries.",
-                since: "2.8.13",
-                complexity: "O(1)",
-                arity: -2,
-                flags: Flags::ADMIN.union(Flags::NOSCRIPT.union(Flags::LOADING.union(Flags::STALE))),
-                categories: Categories::empty(),
-                keys: &[],
-                tips: &["request_policy:all_nodes", "response_policy:agg_sum"],
-                syntax: "[event [event ...]]",
-                run: Run::Read(latency_reset),
-            },
-            CommandSpec {
-                name: "help",
-                group: Group::Server,
-                summary: "Describes the subcommands.",
-                since: "2.8.13",
-                complexity: "O(1)",
-                arity: 2,
-                flags: Flags::LOADING.union(Flags::STALE),
-                categories: Categories::empty(),
-                keys: &[],
-                tips: &[],
-                syntax: "",
-                run: Run::Read(latency_help),
-            },
-            CommandSpec {
-                name: "doctor",
-                group: Group::Server,
-                summary: "Gives advice about what it finds.",
-                since: "2.8.13",
-                complexity: "O(1)",
-                arity: 2,
-                flags: Flags::ADMIN.union(Flags::NOSCRIPT.union(Flags::LOADING.union(Flags::STALE))),
-                categories: Categories::empty(),
-                keys: &[],
-                tips: &["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"],
-                syntax: "",
-                run: Run::Read(latency_doctor),
-            },
-        ]),
-    },
-];
+pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
+    name: "latency",
+    group: Group::Server,
+    summary: "Looks at slow events.",
+    since: "2.8.13",
+    complexity: "Depends on subcommand.",
+    arity: -2,
+    flags: Flags::empty(),
+    categories: Categories::empty(),
+    keys: &[],
+    tips: &[],
+    syntax: "",
+    run: Run::Container(&[
+        CommandSpec {
+            name: "graph",
+            group: Group::Server,
+            summary: "Draws the samples of an event.",
+            since: "2.8.13",
+            complexity: "O(1)",
+            arity: 3,
+            flags: Flags::ADMIN.union(Flags::NOSCRIPT.union(Flags::LOADING.union(Flags::STALE))),
+            categories: Categories::empty(),
+            keys: &[],
+            tips: &[
+                "nondeterministic_output",
+                "request_policy:all_nodes",
+                "response_policy:special",
+            ],
+            syntax: "event",
+            run: Run::Read(latency_graph),
+        },
+        CommandSpec {
+            name: "histogram",
+            group: Group::Server,
+            summary: "Tells how long commands took, in powers of two.",
+            since: "7.0.0",
+            complexity: "O(N) where N is the number of commands with latency information being retrieved.",
+            arity: -2,
+            flags: Flags::ADMIN.union(Flags::NOSCRIPT.union(Flags::LOADING.union(Flags::STALE))),
+            categories: Categories::empty(),
+            keys: &[],
+            tips: &[
+                "nondeterministic_output",
+                "request_policy:all_nodes",
+                "response_policy:special",
+            ],
+            syntax: "[command [command ...]]",
+            run: Run::Read(latency_histogram),
+        },
+        CommandSpec {
+            name: "history",
+            group: Group::Server,
+            summary: "Lists the samples of an event.",
+            since: "2.8.13",
+            complexity: "O(1)",
+            arity: 3,
+            flags: Flags::ADMIN.union(Flags::NOSCRIPT.union(Flags::LOADING.union(Flags::STALE))),
+            categories: Categories::empty(),
+            keys: &[],
+            tips: &[
+                "nondeterministic_output",
+                "request_policy:all_nodes",
+                "response_policy:special",
+            ],
+            syntax: "event",
+            run: Run::Read(latency_history),
+        },
+        CommandSpec {
+            name: "latest",
+            group: Group::Server,
+            summary: "Tells the newest sample of each event.",
+            since: "2.8.13",
+            complexity: "O(1)",
+            arity: 2,
+            flags: Flags::ADMIN.union(Flags::NOSCRIPT.union(Flags::LOADING.union(Flags::STALE))),
+            categories: Categories::empty(),
+            keys: &[],
+            tips: &[
+                "nondeterministic_output",
+                "request_policy:all_nodes",
+                "response_policy:special",
+            ],
+            syntax: "",
+            run: Run::Read(latency_latest),
+        },
+        CommandSpec {
+            name: "reset",
+            group: Group::Server,
+            summary: "Forgets all entries.",
+            since: "2.8.13",
+            complexity: "O(1)",
+            arity: -2,
+            flags: Flags::ADMIN.union(Flags::NOSCRIPT.union(Flags::LOADING.union(Flags::STALE))),
+            categories: Categories::empty(),
+            keys: &[],
+            tips: &["request_policy:all_nodes", "response_policy:agg_sum"],
+            syntax: "[event [event ...]]",
+            run: Run::Read(latency_reset),
+        },
+        CommandSpec {
+            name: "help",
+            group: Group::Server,
+            summary: "Describes the subcommands.",
+            since: "2.8.13",
+            complexity: "O(1)",
+            arity: 2,
+            flags: Flags::LOADING.union(Flags::STALE),
+            categories: Categories::empty(),
+            keys: &[],
+            tips: &[],
+            syntax: "",
+            run: Run::Read(latency_help),
+        },
+        CommandSpec {
+            name: "doctor",
+            group: Group::Server,
+            summary: "Gives advice about what it finds.",
+            since: "2.8.13",
+            complexity: "O(1)",
+            arity: 2,
+            flags: Flags::ADMIN.union(Flags::NOSCRIPT.union(Flags::LOADING.union(Flags::STALE))),
+            categories: Categories::empty(),
+            keys: &[],
+            tips: &[
+                "nondeterministic_output",
+                "request_policy:all_nodes",
+                "response_policy:special",
+            ],
+            syntax: "",
+            run: Run::Read(latency_doctor),
+        },
+    ]),
+}];
 
 /// Rows of the drawing of LATENCY GRAPH.
 const GRAPH_ROWS: u64 = 4;
@@ -142,7 +160,9 @@ fn latency_latest(ctx: &mut ReadCtx<'_>, _args: Args<'_>) -> Handled {
 }
 
 fn latency_history(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
-    let samples = find(ctx, args.arg(2)).map(|series| series.samples).unwrap_or_default();
+    let samples = find(ctx, args.arg(2))
+        .map(|series| series.samples)
+        .unwrap_or_default();
     ctx.reply.array(samples.len());
     for (unix_s, ms) in samples {
         ctx.reply.array(2);
@@ -158,8 +178,16 @@ fn find(ctx: &ReadCtx<'_>, name: &[u8]) -> Option<Series> {
 }
 
 fn latency_reset(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
-    let names: Vec<&str> = args.from(2).iter().filter_map(|name| std::str::from_utf8(name).ok()).collect();
-    let reset = if args.len() > 2 && names.is_empty() { 0 } else { ctx.engine().latency.reset(&names) };
+    let names: Vec<&str> = args
+        .from(2)
+        .iter()
+        .filter_map(|name| std::str::from_utf8(name).ok())
+        .collect();
+    let reset = if args.len() > 2 && names.is_empty() {
+        0
+    } else {
+        ctx.engine().latency.reset(&names)
+    };
     ctx.reply.integer(reset as i64);
     Ok(())
 }
@@ -179,12 +207,19 @@ fn latency_graph(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
 fn draw(name: &str, series: &Series, now_s: i64) -> String {
     let values = series.samples.iter().map(|(_, ms)| *ms);
     let (low, high) = (values.clone().min().unwrap_or(0), values.max().unwrap_or(0));
-    let mut text = format!("{name} - high {high} ms, low {low} ms (all time high {} ms)\n", series.max_ms);
+    let mut text = format!(
+        "{name} - high {high} ms, low {low} ms (all time high {} ms)\n",
+        series.max_ms
+    );
     text.push_str(&"-".repeat(80));
     text.push('\n');
     for row in (1..=GRAPH_ROWS).rev() {
         for (_, ms) in &series.samples {
-            let height = if high == low { GRAPH_ROWS } else { (ms - low) * (GRAPH_ROWS - 1) / (high - low) + 1 };
+            let height = if high == low {
+                GRAPH_ROWS
+            } else {
+                (ms - low) * (GRAPH_ROWS - 1) / (high - low) + 1
+            };
             text.push(match height.cmp(&row) {
                 std::cmp::Ordering::Greater => '|',
                 std::cmp::Ordering::Equal => '#',
@@ -194,10 +229,16 @@ fn draw(name: &str, series: &Series, now_s: i64) -> String {
         text.push('\n');
     }
     text.push('\n');
-    let ages: Vec<Vec<char>> =
-        series.samples.iter().map(|(unix_s, _)| age(now_s - unix_s).chars().collect()).collect();
+    let ages: Vec<Vec<char>> = series
+        .samples
+        .iter()
+        .map(|(unix_s, _)| age(now_s - unix_s).chars().collect())
+        .collect();
     for row in 0..ages.iter().map(Vec::len).max().unwrap_or(0) {
-        let line: String = ages.iter().map(|age| age.get(row).copied().unwrap_or(' ')).collect();
+        let line: String = ages
+            .iter()
+            .map(|age| age.get(row).copied().unwrap_or(' '))
+            .collect();
         text.push_str(line.trim_end());
         text.push('\n');
     }

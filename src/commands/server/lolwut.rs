@@ -22,11 +22,16 @@ pub fn lolwut(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
     towers.sort_unstable();
     let mut text = String::new();
     for row in (1..=HEIGHT).rev() {
-        let line: String = towers.iter().map(|&tower| if tower >= row { '#' } else { ' ' }).collect();
+        let line: String = towers
+            .iter()
+            .map(|&tower| if tower >= row { '#' } else { ' ' })
+            .collect();
         text.push_str(line.trim_end());
         text.push('\n');
     }
-    text.push_str(&format!("Everyone has a rank. rankd {RANKD_VERSION}, Redis ver. {REDIS_VERSION}\n"));
+    text.push_str(&format!(
+        "Everyone has a rank. rankd {RANKD_VERSION}, Redis ver. {REDIS_VERSION}\n"
+    ));
     ctx.reply.verbatim("txt", text.as_bytes());
     Ok(())
 }

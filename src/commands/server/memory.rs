@@ -7,107 +7,117 @@ use crate::resp::error::CommandError;
 use crate::resp::number::parse_i64;
 use std::sync::atomic::Ordering::Relaxed;
 
-pub const COMMANDS: &[CommandSpec] = &[
-    CommandSpec {
-        name: "memory",
-        group: Group::Server,
-        summary: "Looks at the use of memory.",
-        since: "4.0.0",
-        complexity: "Depends on subcommand.",
-        arity: -2,
-        flags: Flags::empty(),
-        categories: Categories::empty(),
-        keys: &[],
-        tips: &[],
-        syntax: "",
-        run: Run::Container(&[
-            CommandSpec {
-                name: "stats",
-                group: Group::Server,
-                summary: "Tells what memory is used for.",
-                since: "4.0.0",
-                complexity: "O(1)",
-                arity: 2,
-                flags: Flags::empty(),
-                categories: Categories::empty(),
-                keys: &[],
-                tips: &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"],
-                syntax: "",
-                run: Run::Read(memory_stats),
-            },
-            CommandSpec {
-                name: "purge",
-                group: Group::Server,
-                summary: "Asks the allocator to give back free memory.",
-                since: "4.0.0",
-                complexity: "Depends on how much memory is allocated, could be slow",
-                arity: 2,
-                flags: Flags::empty(),
-                categories: Categories::empty(),
-                keys: &[],
-                tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
-                syntax: "",
-                run: Run::Read(memory_purge),
-            },
-            CommandSpec {
-                name: "usage",
-                group: Group::Server,
-                summary: "Tells the bytes that a key takes.",
-                since: "4.0.0",
-                complexity: "O(N) where N is the number of samples.",
-                arity: -3,
-                flags: Flags::READONLY,
-                categories: Categories::empty(),
-                keys: &[KeySpec::one(2, KeyFlags::RO)],
-                tips: &[],
-                syntax: "key [SAMPLES count]",
-                run: Run::Read(memory_usage),
-            },
-            CommandSpec {
-                name: "malloc-stats",
-                group: Group::Server,
-                summary: "Shows the allocator's figures.",
-                since: "4.0.0",
-                complexity: "Depends on how much memory is allocated, could be slow",
-                arity: 2,
-                flags: Flags::empty(),
-                categories: Categories::empty(),
-                keys: &[],
-                tips: &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"],
-                syntax: "",
-                run: Run::Read(memory_malloc_stats),
-            },
-            CommandSpec {
-                name: "help",
-                group: Group::Server,
-                summary: "Describes the subcommands.",
-                since: "4.0.0",
-                complexity: "O(1)",
-                arity: 2,
-                flags: Flags::LOADING.union(Flags::STALE),
-                categories: Categories::empty(),
-                keys: &[],
-                tips: &[],
-                syntax: "",
-                run: Run::Read(memory_help),
-            },
-            CommandSpec {
-                name: "doctor",
-                group: Group::Server,
-                summary: "Gives advice about what it finds.",
-                since: "4.0.0",
-                complexity: "O(1)",
-                arity: 2,
-                flags: Flags::empty(),
-                categories: Categories::empty(),
-                keys: &[],
-                tips: &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"],
-                syntax: "",
-                run: Run::Read(memory_doctor),
-            },
-        ]),
-    },
-];
+pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
+    name: "memory",
+    group: Group::Server,
+    summary: "Looks at the use of memory.",
+    since: "4.0.0",
+    complexity: "Depends on subcommand.",
+    arity: -2,
+    flags: Flags::empty(),
+    categories: Categories::empty(),
+    keys: &[],
+    tips: &[],
+    syntax: "",
+    run: Run::Container(&[
+        CommandSpec {
+            name: "stats",
+            group: Group::Server,
+            summary: "Tells what memory is used for.",
+            since: "4.0.0",
+            complexity: "O(1)",
+            arity: 2,
+            flags: Flags::empty(),
+            categories: Categories::empty(),
+            keys: &[],
+            tips: &[
+                "nondeterministic_output",
+                "request_policy:all_shards",
+                "response_policy:special",
+            ],
+            syntax: "",
+            run: Run::Read(memory_stats),
+        },
+        CommandSpec {
+            name: "purge",
+            group: Group::Server,
+            summary: "Asks the allocator to give back free memory.",
+            since: "4.0.0",
+            complexity: "Depends on how much memory is allocated, could be slow",
+            arity: 2,
+            flags: Flags::empty(),
+            categories: Categories::empty(),
+            keys: &[],
+            tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
+            syntax: "",
+            run: Run::Read(memory_purge),
+        },
+        CommandSpec {
+            name: "usage",
+            group: Group::Server,
+            summary: "Tells the bytes that a key takes.",
+            since: "4.0.0",
+            complexity: "O(N) where N is the number of samples.",
+            arity: -3,
+            flags: Flags::READONLY,
+            categories: Categories::empty(),
+            keys: &[KeySpec::one(2, KeyFlags::RO)],
+            tips: &[],
+            syntax: "key [SAMPLES count]",
+            run: Run::Read(memory_usage),
+        },
+        CommandSpec {
+            name: "malloc-stats",
+            group: Group::Server,
+            summary: "Shows the allocator's figures.",
+            since: "4.0.0",
+            complexity: "Depends on how much memory is allocated, could be slow",
+            arity: 2,
+            flags: Flags::empty(),
+            categories: Categories::empty(),
+            keys: &[],
+            tips: &[
+                "nondeterministic_output",
+                "request_policy:all_shards",
+                "response_policy:special",
+            ],
+            syntax: "",
+            run: Run::Read(memory_malloc_stats),
+        },
+        CommandSpec {
+            name: "help",
+            group: Group::Server,
+            summary: "Describes the subcommands.",
+            since: "4.0.0",
+            complexity: "O(1)",
+            arity: 2,
+            flags: Flags::LOADING.union(Flags::STALE),
+            categories: Categories::empty(),
+            keys: &[],
+            tips: &[],
+            syntax: "",
+            run: Run::Read(memory_help),
+        },
+        CommandSpec {
+            name: "doctor",
+            group: Group::Server,
+            summary: "Gives advice about what it finds.",
+            since: "4.0.0",
+            complexity: "O(1)",
+            arity: 2,
+            flags: Flags::empty(),
+            categories: Categories::empty(),
+            keys: &[],
+            tips: &[
+                "nondeterministic_output",
+                "request_policy:all_shards",
+                "response_policy:special",
+            ],
+            syntax: "",
+            run: Run::Read(memory_doctor),
+        },
+    ]),
+}];
 
 /// Below this much data there is nothing to give advice about.
 const DOCTOR_BYTES_MIN: u64 = 5 * 1024 * 1024;
@@ -118,7 +128,10 @@ const DOCTOR_PEAK_PERCENT: u64 = 150;
 fn memory_usage(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
     let mut options = args.from(3).iter();
     while let Some(option) = options.next() {
-        let value = options.next().filter(|_| option.eq_ignore_ascii_case(b"samples")).ok_or(CommandError::Syntax)?;
+        let value = options
+            .next()
+            .filter(|_| option.eq_ignore_ascii_case(b"samples"))
+            .ok_or(CommandError::Syntax)?;
         // Every value knows its exact size; the number of samples only has to be one.
         let samples = parse_i64(value).ok_or(CommandError::NotInteger)?;
         if samples < 0 {
@@ -174,7 +187,11 @@ enum Figure {
 
 /// `part / whole`, 0 when there is no whole.
 fn ratio(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 / whole as f64
+    }
 }
 
 fn memory_stats(ctx: &mut ReadCtx<'_>, _args: Args<'_>) -> Handled {
@@ -188,14 +205,25 @@ fn memory_stats(ctx: &mut ReadCtx<'_>, _args: Args<'_>) -> Handled {
     let mut figures: Vec<(String, Figure)> = vec![
         ("peak.allocated".into(), Figure::Bytes(peak)),
         ("total.allocated".into(), Figure::Bytes(used)),
-        ("startup.allocated".into(), Figure::Bytes(memory.startup_bytes)),
+        (
+            "startup.allocated".into(),
+            Figure::Bytes(memory.startup_bytes),
+        ),
         ("replication.backlog".into(), Figure::Bytes(0)),
         ("clients.slaves".into(), Figure::Bytes(0)),
         ("clients.normal".into(), Figure::Bytes(clients)),
         ("cluster.links".into(), Figure::Bytes(0)),
-        ("aof.buffer".into(), Figure::Bytes(engine.effects.pending().len() as u64)),
+        (
+            "aof.buffer".into(),
+            Figure::Bytes(engine.effects.pending().len() as u64),
+        ),
     ];
-    for (index, db) in engine.store.iter().enumerate().filter(|(_, db)| !db.is_empty()) {
+    for (index, db) in engine
+        .store
+        .iter()
+        .enumerate()
+        .filter(|(_, db)| !db.is_empty())
+    {
         let tables = db.memory();
         overhead += tables.table_bytes as u64 + tables.deadline_bytes as u64;
         let figure = Figure::Tables(tables.table_bytes as u64, tables.deadline_bytes as u64);
@@ -207,23 +235,56 @@ fn memory_stats(ctx: &mut ReadCtx<'_>, _args: Args<'_>) -> Handled {
     let rest = [
         ("overhead.total", Figure::Bytes(overhead)),
         ("keys.count", Figure::Bytes(keys)),
-        ("keys.bytes-per-key", Figure::Bytes(net.checked_div(keys).unwrap_or(0))),
+        (
+            "keys.bytes-per-key",
+            Figure::Bytes(net.checked_div(keys).unwrap_or(0)),
+        ),
         ("dataset.bytes", Figure::Bytes(dataset)),
-        ("dataset.percentage", Figure::Fraction(ratio(dataset, net) * 100.0)),
-        ("peak.percentage", Figure::Fraction(ratio(used, peak) * 100.0)),
+        (
+            "dataset.percentage",
+            Figure::Fraction(ratio(dataset, net) * 100.0),
+        ),
+        (
+            "peak.percentage",
+            Figure::Fraction(ratio(used, peak) * 100.0),
+        ),
         ("allocator.allocated", Figure::Bytes(memory.allocated_bytes)),
         ("allocator.active", Figure::Bytes(memory.active_bytes)),
         ("allocator.resident", Figure::Bytes(memory.resident_bytes)),
-        ("allocator-fragmentation.ratio", Figure::Fraction(ratio(memory.active_bytes, memory.allocated_bytes))),
-        ("allocator-fragmentation.bytes", differs(memory.active_bytes, memory.allocated_bytes)),
-        ("allocator-rss.ratio", Figure::Fraction(ratio(memory.resident_bytes, memory.active_bytes))),
-        ("allocator-rss.bytes", differs(memory.resident_bytes, memory.active_bytes)),
-        ("rss-overhead.ratio", Figure::Fraction(ratio(memory.process_bytes, memory.resident_bytes))),
-        ("rss-overhead.bytes", differs(memory.process_bytes, memory.resident_bytes)),
-        ("fragmentation", Figure::Fraction(ratio(memory.process_bytes, used))),
+        (
+            "allocator-fragmentation.ratio",
+            Figure::Fraction(ratio(memory.active_bytes, memory.allocated_bytes)),
+        ),
+        (
+            "allocator-fragmentation.bytes",
+            differs(memory.active_bytes, memory.allocated_bytes),
+        ),
+        (
+            "allocator-rss.ratio",
+            Figure::Fraction(ratio(memory.resident_bytes, memory.active_bytes)),
+        ),
+        (
+            "allocator-rss.bytes",
+            differs(memory.resident_bytes, memory.active_bytes),
+        ),
+        (
+            "rss-overhead.ratio",
+            Figure::Fraction(ratio(memory.process_bytes, memory.resident_bytes)),
+        ),
+        (
+            "rss-overhead.bytes",
+            differs(memory.process_bytes, memory.resident_bytes),
+        ),
+        (
+            "fragmentation",
+            Figure::Fraction(ratio(memory.process_bytes, used)),
+        ),
         ("fragmentation.bytes", differs(memory.process_bytes, used)),
     ];
-    figures.extend(rest.into_iter().map(|(name, figure)| (name.to_string(), figure)));
+    figures.extend(
+        rest.into_iter()
+            .map(|(name, figure)| (name.to_string(), figure)),
+    );
     ctx.reply.map(figures.len());
     for (name, figure) in figures {
         ctx.reply.bulk(name.as_bytes());

@@ -17,13 +17,13 @@ pub use latency::COMMANDS as LATENCY_COMMANDS;
 pub use memory::COMMANDS as MEMORY_COMMANDS;
 pub use slow_log::COMMANDS as SLOW_LOG_COMMANDS;
 
+use crate::engine::Engine;
 use crate::engine::ShutdownOptions;
 use crate::engine::client::client_flags;
 use crate::engine::ctx::{ControlCtx, ReadCtx};
 use crate::engine::spec::{Categories, CommandSpec, Flags, Group, Handled, Run};
 use crate::resp::args::Args;
 use crate::resp::error::CommandError;
-use crate::engine::Engine;
 use lolwut::lolwut;
 
 pub const COMMANDS: &[CommandSpec] = &[
@@ -62,7 +62,9 @@ pub const COMMANDS: &[CommandSpec] = &[
         since: "1.0.0",
         complexity: "O(N) when saving, where N is the total number of keys in all databases when saving data, otherwise O(1)",
         arity: -1,
-        flags: Flags::ADMIN.union(Flags::NOSCRIPT.union(Flags::LOADING.union(Flags::STALE.union(Flags::NO_MULTI.union(Flags::ALLOW_BUSY))))),
+        flags: Flags::ADMIN.union(Flags::NOSCRIPT.union(
+            Flags::LOADING.union(Flags::STALE.union(Flags::NO_MULTI.union(Flags::ALLOW_BUSY))),
+        )),
         categories: Categories::empty(),
         keys: &[],
         tips: &[],
@@ -87,14 +89,18 @@ pub const COMMANDS: &[CommandSpec] = &[
 
 fn time(ctx: &mut ReadCtx<'_>, _args: Args<'_>) -> Handled {
     ctx.reply.array(2);
-    ctx.reply.bulk((ctx.now.unix_us / 1_000_000).to_string().as_bytes());
-    ctx.reply.bulk((ctx.now.unix_us % 1_000_000).to_string().as_bytes());
+    ctx.reply
+        .bulk((ctx.now.unix_us / 1_000_000).to_string().as_bytes());
+    ctx.reply
+        .bulk((ctx.now.unix_us % 1_000_000).to_string().as_bytes());
     Ok(())
 }
 
 fn monitor(ctx: &mut ControlCtx<'_>, _args: Args<'_>) -> Handled {
     if ctx.session.must_not_block() {
-        return Err(CommandError::Text("ERR MONITOR isn't allowed for DENY BLOCKING client"));
+        return Err(CommandError::Text(
+            "ERR MONITOR isn't allowed for DENY BLOCKING client",
+        ));
     }
     let client = ctx.session.client.clone();
     if !client.has_flag(client_flags::MONITOR) {
@@ -132,5 +138,10 @@ fn shutdown(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
 
 /// Bytes that connections take with their buffers.
 fn clients_memory_bytes(engine: &Engine) -> u64 {
-    engine.clients.all().iter().map(|client| client.mailbox.usage().memory_bytes as u64).sum()
+    engine
+        .clients
+        .all()
+        .iter()
+        .map(|client| client.mailbox.usage().memory_bytes as u64)
+        .sum()
 }

@@ -38,7 +38,10 @@ pub fn command_docs(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
     let commands: Vec<&Command> = if args.len() == 2 {
         table.top_level().collect()
     } else {
-        args.from(2).iter().filter_map(|name| table.find_full(name)).collect()
+        args.from(2)
+            .iter()
+            .filter_map(|name| table.find_full(name))
+            .collect()
     };
     ctx.reply.map(commands.len());
     for command in commands {
@@ -81,11 +84,14 @@ fn document(reply: &mut Reply, table: &CommandTable, command: &Command) {
 fn write_arguments(reply: &mut Reply, arguments: &[Argument]) {
     reply.array(arguments.len());
     for argument in arguments {
-        let flags: Vec<&str> = [(argument.optional, "optional"), (argument.multiple, "multiple")]
-            .iter()
-            .filter(|(set, _)| *set)
-            .map(|(_, name)| *name)
-            .collect();
+        let flags: Vec<&str> = [
+            (argument.optional, "optional"),
+            (argument.multiple, "multiple"),
+        ]
+        .iter()
+        .filter(|(set, _)| *set)
+        .map(|(_, name)| *name)
+        .collect();
         let inner = match &argument.shape {
             Shape::OneOf(inner) | Shape::Block(inner) => Some(inner),
             Shape::Token | Shape::Value => None,
@@ -116,8 +122,24 @@ fn write_arguments(reply: &mut Reply, arguments: &[Argument]) {
 
 fn type_name(argument: &Argument) -> &'static str {
     const INTEGERS: &[&str] = &[
-        "count", "numkeys", "seconds", "milliseconds", "offset", "start", "stop", "index", "increment", "decrement",
-        "cursor", "limit", "rank", "len", "bit", "db", "destination-db", "port",
+        "count",
+        "numkeys",
+        "seconds",
+        "milliseconds",
+        "offset",
+        "start",
+        "stop",
+        "index",
+        "increment",
+        "decrement",
+        "cursor",
+        "limit",
+        "rank",
+        "len",
+        "bit",
+        "db",
+        "destination-db",
+        "port",
     ];
     match &argument.shape {
         Shape::Token => "pure-token",
@@ -153,7 +175,9 @@ fn sequence(words: &[&str], position: &mut usize, depth: usize) -> Vec<Argument>
     let mut alternatives: Vec<Vec<Argument>> = vec![Vec::new()];
     while let Some(&word) = words.get(*position) {
         *position += 1;
-        let current = alternatives.last_mut().expect("there is always a current alternative");
+        let current = alternatives
+            .last_mut()
+            .expect("there is always a current alternative");
         match word {
             "]" | ">" => break,
             "|" => alternatives.push(Vec::new()),
@@ -166,7 +190,10 @@ fn sequence(words: &[&str], position: &mut usize, depth: usize) -> Vec<Argument>
                     }
                 } else {
                     let inner = sequence(words, position, depth + 1);
-                    current.extend(group(inner).map(|argument| Argument { optional: true, ..argument }));
+                    current.extend(group(inner).map(|argument| Argument {
+                        optional: true,
+                        ..argument
+                    }));
                 }
             }
             "<" if depth < DEPTH_MAX => {
@@ -179,9 +206,22 @@ fn sequence(words: &[&str], position: &mut usize, depth: usize) -> Vec<Argument>
     if alternatives.len() == 1 {
         return join_tokens(alternatives.pop().unwrap_or_default());
     }
-    let choices: Vec<Argument> = alternatives.into_iter().filter_map(|inner| group(join_tokens(inner))).collect();
-    let name = choices.iter().map(|choice| choice.name.as_str()).collect::<Vec<_>>().join("-or-");
-    vec![Argument { name, token: None, shape: Shape::OneOf(choices), optional: false, multiple: false }]
+    let choices: Vec<Argument> = alternatives
+        .into_iter()
+        .filter_map(|inner| group(join_tokens(inner)))
+        .collect();
+    let name = choices
+        .iter()
+        .map(|choice| choice.name.as_str())
+        .collect::<Vec<_>>()
+        .join("-or-");
+    vec![Argument {
+        name,
+        token: None,
+        shape: Shape::OneOf(choices),
+        optional: false,
+        multiple: false,
+    }]
 }
 
 /// Whether the bracket that opened before `position` ends in `...`: it repeats what stands before it.
@@ -229,8 +269,11 @@ fn single(word: &str) -> Argument {
 fn join_tokens(arguments: Vec<Argument>) -> Vec<Argument> {
     let mut joined: Vec<Argument> = Vec::new();
     for mut argument in arguments {
-        let takes_token = !argument.optional && argument.token.is_none() && argument.shape != Shape::Token;
-        let before = joined.last().filter(|last| last.shape == Shape::Token && !last.optional && takes_token);
+        let takes_token =
+            !argument.optional && argument.token.is_none() && argument.shape != Shape::Token;
+        let before = joined
+            .last()
+            .filter(|last| last.shape == Shape::Token && !last.optional && takes_token);
         if let Some(token) = before.and_then(|last| last.token.clone()) {
             joined.pop();
             argument.token = Some(token);
@@ -245,8 +288,18 @@ fn group(mut inner: Vec<Argument>) -> Option<Argument> {
     if inner.len() <= 1 {
         return inner.pop();
     }
-    let name = inner.iter().map(|argument| argument.name.as_str()).collect::<Vec<_>>().join("-");
-    Some(Argument { name, token: None, shape: Shape::Block(inner), optional: false, multiple: false })
+    let name = inner
+        .iter()
+        .map(|argument| argument.name.as_str())
+        .collect::<Vec<_>>()
+        .join("-");
+    Some(Argument {
+        name,
+        token: None,
+        shape: Shape::Block(inner),
+        optional: false,
+        multiple: false,
+    })
 }
 
 #[cfg(test)]
@@ -256,9 +309,15 @@ mod tests {
     #[test]
     fn syntax_becomes_a_tree() {
         let arguments = parse("key [NX | XX] [COUNT count] score member [score member ...]");
-        let names: Vec<&str> = arguments.iter().map(|argument| argument.name.as_str()).collect();
+        let names: Vec<&str> = arguments
+            .iter()
+            .map(|argument| argument.name.as_str())
+            .collect();
         assert_eq!(names, ["key", "nx-or-xx", "count", "score", "member"]);
-        assert!(arguments[1].optional && matches!(&arguments[1].shape, Shape::OneOf(inner) if inner.len() == 2));
+        assert!(
+            arguments[1].optional
+                && matches!(&arguments[1].shape, Shape::OneOf(inner) if inner.len() == 2)
+        );
         assert_eq!(arguments[2].token.as_deref(), Some("COUNT"));
         assert!(arguments[2].optional && arguments[4].multiple);
     }

@@ -1,0 +1,288 @@
+//! DEBUG: tools for tests, allowed by enable-debug-command.
+
+use crate::engine::ctx::{ControlCtx, WriteCtx};
+use crate::engine::spec::{Categories, CommandSpec, Flags, Group, Handled, Run};
+use crate::resp::args::Args;
+use crate::resp::error::CommandError;
+use crate::resp::number::{parse_double, parse_i64};
+use crate::resp::reply::Protocol;
+use crate::store::glob;
+use crate::store::string::StringValue;
+use crate::store::value::Value;
+
+pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
+    name: "debug",
+    group: Group::Server,
+    summary: "Tools for tests.",
+    since: "1.0.0",
+    complexity: "Depends on subcommand.",
+    arity: -2,
+    flags: Flags::ADMIN.union(Flags::NOSCRIPT.union(Flags::LOADING.union(Flags::STALE))),
+    categories: Categories::empty(),
+    keys: &[],
+    tips: &[],
+    syntax: "",
+    run: Run::Control(debug),
+}];
+
+/// Keys that one DEBUG POPULATE makes at the most.
+const POPULATE_MAX: i64 = 100_000_000;
+
+/// Longest sleep of DEBUG SLEEP, in seconds.
+const SLEEP_S_MAX: f64 = 3_600.0;
+
+fn debug(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
+    let word = args.arg(1).to_ascii_lowercase();
+    match (word.as_slice(), args.len()) {
+        (b"sleep", 3) => sleep(ctx, args.arg(2)),
+        (b"object", 3) | (b"object", 4) => object(ctx, args.arg(2)),
+        (b"set-active-expire", 3) => {
+            ctx.engine.active_expire = flag(args.arg(2));
+            ctx.reply.ok();
+            Ok(())
+        }
+        (b"error", 3) => Err(CommandError::Owned(
+            String::from_utf8_lossy(args.arg(2)).into_owned(),
+        )),
+        (b"log", 3) => {
+            let text = String::from_utf8_lossy(args.arg(2)).into_owned();
+            ctx.engine.outside.log(&format!("DEBUG LOG: {text}"));
+            ctx.reply.ok();
+            Ok(())
+        }
+        (b"protocol", 3) => protocol(ctx, args.arg(2)),
+        (b"populate", 3..=5) => populate(ctx, args.from(2)),
+        (b"stringmatch-len", 4) => stringmatch(ctx, args),
+        (b"change-repl-id", 2) => {
+            ctx.engine.identity.replication_id = hex40(ctx);
+            ctx.reply.ok();
+            Ok(())
+        }
+        (b"jmap", 2) => {
+            ctx.engine
+                .outside
+                .log("DEBUG JMAP: this process has no heap of a virtual machine");
+            ctx.reply.ok();
+            Ok(())
+        }
+        (b"htstats", 3 | 4) => table_statistics(ctx, args.arg(2)),
+        (b"structsize", 2) => {
+            let text = format!(
+                "bits:{} value:{} session:{}",
+                usize::BITS,
+                size_of::<Value>(),
+                size_of_val(ctx.session)
+            );
+            ctx.reply.simple(&text);
+            Ok(())
+        }
+        // Knobs of layouts and timers of Redis that have no counterpart here.
+        (
+            b"quicklist-packed-threshold"
+            | b"dict-resizing"
+            | b"pause-cron"
+            | b"set-disable-deny-scripts",
+            3,
+        )
+        | (b"replybuffer", 4) => {
+            ctx.reply.ok();
+            Ok(())
+        }
+        (b"help", 2) => {
+            help(ctx);
+            Ok(())
+        }
+        _ => {
+            let shown = String::from_utf8_lossy(args.arg(1));
+            Err(CommandError::Owned(format!(
+                "ERR unknown subcommand or wrong number of arguments for '{shown:.128}'. Try DEBUG HELP."
+            )))
+        }
+    }
+}
+
+/// A number that is not 0, as C's atoi reads it.
+fn flag(text: &[u8]) -> bool {
+    parse_i64(text).is_some_and(|number| number != 0)
+}
+
+fn hex40(ctx: &mut ControlCtx<'_>) -> String {
+    let mut text: String = (0..3)
+        .map(|_| format!("{:016x}", ctx.engine.random.next_u64()))
+        .collect();
+    text.truncate(40);
+    text
+}
+
+fn sleep(ctx: &mut ControlCtx<'_>, text: &[u8]) -> Handled {
+    let seconds = parse_double(text).unwrap_or(0.0).clamp(0.0, SLEEP_S_MAX);
+    ctx.engine.outside.sleep_us((seconds * 1e6) as u64);
+    ctx.reply.ok();
+    Ok(())
+}
+
+fn object(ctx: &mut ControlCtx<'_>, key: &[u8]) -> Handled {
+    let now_ms = ctx.now.unix_ms();
+    let now_s = (ctx.now.unix_us / 1_000_000) as u64;
+    let db = ctx.engine.db(ctx.session.db);
+    let value = db.get(key, now_ms).ok_or(CommandError::NoSuchKey)?;
+    let idle_s = db.access(key).map_or(0, |clock| clock.idle_seconds(now_s));
+    let text = format!(
+        "Value at:0x{:012x} refcount:1 encoding:{} serializedlength:{} lru:{} lru_seconds_idle:{}",
+        0,
+        value.encoding(),
+        value.memory_usage(),
+        (now_s.saturating_sub(idle_s)) & 0xff_ffff,
+        idle_s
+    );
+    ctx.reply.simple(&text);
+    Ok(())
+}
+
+fn protocol(ctx: &mut ControlCtx<'_>, kind: &[u8]) -> Handled {
+    let reply = &mut *ctx.reply;
+    match kind.to_ascii_lowercase().as_slice() {
+        b"string" => reply.bulk(b"Hello World"),
+        b"integer" => reply.integer(12_345),
+        b"double" => reply.double(3.141),
+        b"null" => reply.null(),
+        b"array" => {
+            reply.array(3);
+            (0..3).for_each(|number| reply.integer(number));
+        }
+        b"set" => {
+            reply.set(3);
+            (0..3).for_each(|number| reply.integer(number));
+        }
+        b"map" => {
+            reply.map(3);
+            for number in 0..3 {
+                reply.integer(number);
+                reply.bool(number == 1);
+            }
+        }
+        b"attrib" => {
+            if reply.protocol() == Protocol::Resp2 {
+                return Err(CommandError::Text("ERR RESP2 does not support attributes"));
+            }
+            reply.attribute(1);
+            reply.bulk(b"key-popularity");
+            reply.array(2);
+            reply.bulk(b"key:123");
+            reply.integer(90);
+            reply.bulk(b"Some real reply following the attribute");
+        }
+        b"push" => {
+            if reply.protocol() == Protocol::Resp2 {
+                return Err(CommandError::Text("ERR RESP2 does not support push type"));
+            }
+            reply.push(2);
+            reply.bulk(b"server-cpu-usage");
+            reply.integer(42);
+            reply.bulk(b"Some real reply following the push reply");
+        }
+        b"verbatim" => reply.verbatim("txt", b"This is a verbatim\nstring"),
+        b"true" => reply.bool(true),
+        b"false" => reply.bool(false),
+        b"bignum" => reply.big_number("1234567999999999999999999999999999999"),
+        _ => {
+            return Err(CommandError::Text(
+                "ERR Wrong protocol type name. Please use one of the following: \
+                 string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|false",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Makes string keys that are not there yet. Nothing is logged, as in Redis.
+fn populate(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
+    let count = parse_i64(args.arg(0)).ok_or(CommandError::NotInteger)?;
+    let size = match args.get(2) {
+        Some(text) => parse_i64(text)
+            .and_then(|size| usize::try_from(size).ok())
+            .ok_or(CommandError::NotInteger)?,
+        None => 0,
+    };
+    let prefix = args.get(1).unwrap_or(b"key").to_vec();
+    if !(0..=POPULATE_MAX).contains(&count) {
+        return Err(CommandError::OutOfRange);
+    }
+    let mut write: WriteCtx<'_> = ctx.as_write();
+    for number in 0..count {
+        let key = [&prefix[..], b":", number.to_string().as_bytes()].concat();
+        if write.contains(&key) {
+            continue;
+        }
+        let mut text = format!("value:{number}").into_bytes();
+        if size > 0 {
+            text.resize(size, 0);
+        }
+        write.set_value(&key, Value::String(StringValue::new(&text)), false);
+    }
+    write.no_effect();
+    ctx.reply.ok();
+    Ok(())
+}
+
+fn stringmatch(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
+    let len = parse_i64(args.arg(2))
+        .and_then(|len| usize::try_from(len).ok())
+        .ok_or(CommandError::NotInteger)?;
+    if len > ctx.settings().proto_max_bulk_len {
+        return Err(CommandError::StringTooLong);
+    }
+    let matches = glob::matches(args.arg(3), &vec![b'a'; len], false);
+    ctx.reply.integer(i64::from(matches));
+    Ok(())
+}
+
+fn table_statistics(ctx: &mut ControlCtx<'_>, index: &[u8]) -> Handled {
+    let index = parse_i64(index).ok_or(CommandError::NotInteger)?;
+    let db = usize::try_from(index)
+        .ok()
+        .and_then(|index| ctx.engine.store.db(index))
+        .ok_or(CommandError::Text("ERR Out of range database"))?;
+    let memory = db.memory();
+    let text = format!(
+        "[Keys]\nkeys: {}\ntable bytes: {}\nentry bytes: {}\n[Deadlines]\nkeys: {}\nbytes: {}\n",
+        db.len(),
+        memory.table_bytes,
+        memory.entry_bytes,
+        db.expires_len(),
+        memory.deadline_bytes
+    );
+    ctx.reply.verbatim("txt", text.as_bytes());
+    Ok(())
+}
+
+fn help(ctx: &mut ControlCtx<'_>) {
+    crate::commands::help::write(
+        ctx.reply,
+        "DEBUG",
+        &[
+            "CHANGE-REPL-ID",
+            "    Give the data set another replication id.",
+            "ERROR <string>",
+            "    Answer with an error of that text.",
+            "HTSTATS <dbid>",
+            "    Describe the key table of a database.",
+            "LOG <message>",
+            "    Write <message> to the server's log.",
+            "OBJECT <key>",
+            "    Describe the value of a key.",
+            "POPULATE <count> [<prefix>] [<size>]",
+            "    Make <count> string keys named <prefix>:<number>.",
+            "PROTOCOL <type>",
+            "    Answer with a test value of the given type.",
+            "SET-ACTIVE-EXPIRE <0|1>",
+            "    Stop or start the removal of expired keys nobody asks for.",
+            "SLEEP <seconds>",
+            "    Stop the server for <seconds>. Decimals allowed.",
+            "STRINGMATCH-LEN <len> <pattern>",
+            "    Match a pattern against a text of <len> letters.",
+            "STRUCTSIZE",
+            "    Tell the sizes of structures.",
+        ],
+    );
+}
