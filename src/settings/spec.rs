@@ -11,6 +11,9 @@ pub struct Spec {
     /// A second name under which CONFIG and files know the same setting.
     pub alias: Option<&'static str>,
     pub kind: Kind,
+    /// Redis keeps the number in an unsigned 64-bit variable, which shows in the text
+    /// that refuses one below zero or above the signed range.
+    pub unsigned: bool,
     /// The value in redis.conf syntax that a server without any file starts with.
     pub default: &'static str,
     pub change: Change,
@@ -121,6 +124,7 @@ pub enum TextCheck {
     /// A folder name without a path.
     FolderName,
     HostName,
+    NodeName,
     /// Text with the variables that Redis knows in a process title.
     ProcessTitle,
     Locale,
@@ -139,6 +143,7 @@ impl Spec {
             name,
             alias: None,
             kind,
+            unsigned: false,
             default,
             change: Change::Anytime,
             hidden: false,
@@ -212,6 +217,11 @@ impl Spec {
 
     pub(super) const fn alias(mut self, alias: &'static str) -> Spec {
         self.alias = Some(alias);
+        self
+    }
+
+    pub(super) const fn unsigned(mut self) -> Spec {
+        self.unsigned = true;
         self
     }
 

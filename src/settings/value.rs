@@ -123,7 +123,12 @@ pub fn parse(
     };
     match spec.kind {
         Kind::Bool => match_bool(word),
-        Kind::Integer { min, max } => Ok(Value::Number(integer_between(word, min, max)?.into())),
+        Kind::Integer { min, max } => {
+            if spec.unsigned && strict_integer(word).is_some_and(|number| number < 0) {
+                return Err(NOT_BELOW_ZERO.into());
+            }
+            Ok(Value::Number(integer_between(word, min, max)?.into()))
+        }
         Kind::Drawn {
             min,
             max,
@@ -132,7 +137,7 @@ pub fn parse(
         } => Ok(Value::Number(
             integer_between(word, min, max)?.clamp(low, high).into(),
         )),
-        Kind::Memory { min, max } => memory(word, min, max),
+        Kind::Memory { min, max } => memory(word, min, max, spec.unsigned),
         Kind::MemoryOrPercent => memory_or_percent(word),
         Kind::Octal { max } => octal(word, max),
         Kind::Choice(names) => match choose(names, word) {
@@ -145,6 +150,8 @@ pub fn parse(
         _ => Err(WRONG_NUMBER.into()),
     }
 }
+
+const NOT_BELOW_ZERO: &str = "argument must be greater or equal to 0";
 
 pub(super) const WRONG_NUMBER: &str = "wrong number of arguments";
 
@@ -180,11 +187,11 @@ fn integer_between(word: &[u8], min: i64, max: i64) -> Result<i64, String> {
     Ok(number)
 }
 
-fn memory(word: &[u8], min: u64, max: u64) -> Result<Value, String> {
+fn memory(word: &[u8], min: u64, max: u64, unsigned: bool) -> Result<Value, String> {
     let bytes = memory_size::parse(word).ok_or("argument must be a memory value")?;
-    // Redis 8.2 keeps sizes in signed numbers and says so in its own words.
-    if max == u64::MAX && bytes > i64::MAX as u64 {
-        return Err(format!("argument must be greater or equal to {min}"));
+    // Such a number is negative for Redis.
+    if unsigned && bytes > i64::MAX as u64 {
+        return Err(NOT_BELOW_ZERO.into());
     }
     if bytes < min || bytes > max {
         return Err(format!(
@@ -276,6 +283,10 @@ fn check_text(check: TextCheck, name: &str, word: &[u8]) -> Result<Value, String
             has_path.then(|| format!("{name} can't be a path, just a dirname"))
         }
         TextCheck::HostName => host_name_refusal(word),
+        TextCheck::NodeName => word
+            .iter()
+            .any(|byte| b"!#$%&()*+:;<>?@[]^{|}~".contains(byte))
+            .then(|| "Announced human node name contained invalid character".into()),
         TextCheck::ProcessTitle => (!is_process_title(word))
             .then(|| "template format is invalid or contains unknown variables".into()),
         TextCheck::Locale => {

@@ -5,9 +5,11 @@
 
 mod command_info;
 mod differential;
+mod glob_real;
 mod harness;
 mod readme;
 mod start;
+mod settings_real;
 mod tidy;
 mod transcript;
 mod wire;

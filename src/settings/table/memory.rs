@@ -13,6 +13,7 @@ pub(super) const MEMORY: Section = Section {
             "0",
             "Memory for data, in bytes; 0 is no limit.",
         )
+        .unsigned()
         .used(|f, v| f.maxmemory = v.number()),
         Spec::choice(
             "maxmemory-policy",
@@ -25,7 +26,7 @@ pub(super) const MEMORY: Section = Section {
         .used(|f, v| f.maxmemory_policy = MaxmemoryPolicy::from_name(v.choice())),
         Spec::integer(
             "maxmemory-samples",
-            (1, INT_MAX),
+            (1, 64),
             "5",
             "Keys looked at to choose one to evict: more is more exact and slower.",
         )
@@ -61,7 +62,8 @@ pub(super) const MEMORY: Section = Section {
             (1, LONG_MAX as u64),
             "100mb",
             "Waste below which activedefrag rests.",
-        ),
+        )
+        .unsigned(),
         Spec::integer(
             "active-defrag-threshold-lower",
             (0, 1000),
@@ -152,6 +154,7 @@ pub(super) const ENCODINGS: Section = Section {
             "128",
             "Members up to which a sorted set stays in its small encoding.",
         )
+        .unsigned()
         .alias("zset-max-ziplist-entries")
         .used(|f, v| f.zset_max_listpack_entries = v.number()),
         Spec::memory(
@@ -160,6 +163,7 @@ pub(super) const ENCODINGS: Section = Section {
             "64",
             "Longest member, in bytes, in the small encoding of a sorted set.",
         )
+        .unsigned()
         .alias("zset-max-ziplist-value")
         .used(|f, v| f.zset_max_listpack_value = v.number()),
         Spec::integer(
@@ -168,6 +172,7 @@ pub(super) const ENCODINGS: Section = Section {
             "512",
             "Fields up to which a hash stays in its small encoding.",
         )
+        .unsigned()
         .alias("hash-max-ziplist-entries")
         .used(|f, v| f.hash_max_listpack_entries = v.number()),
         Spec::memory(
@@ -176,6 +181,7 @@ pub(super) const ENCODINGS: Section = Section {
             "64",
             "Longest field or value, in bytes, in the small encoding of a hash.",
         )
+        .unsigned()
         .alias("hash-max-ziplist-value")
         .used(|f, v| f.hash_max_listpack_value = v.number()),
         Spec::integer(
@@ -184,6 +190,7 @@ pub(super) const ENCODINGS: Section = Section {
             "512",
             "Members up to which a set of integers stays in its small encoding.",
         )
+        .unsigned()
         .used(|f, v| f.set_max_intset_entries = v.number()),
         Spec::integer(
             "set-max-listpack-entries",
@@ -191,13 +198,15 @@ pub(super) const ENCODINGS: Section = Section {
             "128",
             "Members up to which any other set stays in its small encoding.",
         )
+        .unsigned()
         .used(|f, v| f.set_max_listpack_entries = v.number()),
-        Spec::memory(
+        Spec::integer(
             "set-max-listpack-value",
-            (0, LONG_MAX as u64),
+            (0, LONG_MAX),
             "64",
             "Longest member, in bytes, in the small encoding of a set.",
         )
+        .unsigned()
         .used(|f, v| f.set_max_listpack_value = v.number()),
         Spec::integer(
             "list-max-listpack-size",
@@ -220,6 +229,7 @@ pub(super) const ENCODINGS: Section = Section {
             "4096",
             "Bytes of one node of a stream; 0 is no limit.",
         )
+        .unsigned()
         .used(|f, v| f.stream_node_max_bytes = v.number()),
         Spec::integer(
             "stream-node-max-entries",
@@ -234,6 +244,7 @@ pub(super) const ENCODINGS: Section = Section {
             "3000",
             "Bytes up to which a HyperLogLog stays in its sparse encoding.",
         )
+        .unsigned()
         .used(|f, v| f.hll_sparse_max_bytes = v.number()),
     ],
 };

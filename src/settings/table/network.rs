@@ -121,6 +121,7 @@ pub(super) const CLIENTS: Section = Section {
             "1gb",
             "Bytes of unfinished requests that one client may send.",
         )
+        .unsigned()
         .used(|f, v| f.client_query_buffer_limit = v.number()),
         Spec::memory(
             "proto-max-bulk-len",
@@ -144,6 +145,7 @@ pub(super) const CLIENTS: Section = Section {
             "Keys remembered for client-side caching; beyond it old ones are invalidated. 0 is no \
              limit.",
         )
+        .unsigned()
         .used(|f, v| f.tracking_table_max_keys = v.number()),
     ],
 };

@@ -215,7 +215,8 @@ pub(super) const CLUSTER: Section = Section {
             (0, u64::MAX),
             "0",
             "Bytes waiting on a link of the bus; 0 is no limit.",
-        ),
+        )
+        .unsigned(),
         Spec::optional("cluster-announce-ip", "Address that the node reports."),
         Spec::integer(
             "cluster-announce-port",
@@ -247,7 +248,7 @@ pub(super) const CLUSTER: Section = Section {
         Spec::kind(
             "cluster-announce-human-nodename",
             Kind::Text {
-                check: TextCheck::HostName,
+                check: TextCheck::NodeName,
                 empty: Empty::IsUnset,
             },
             "",

@@ -38,6 +38,18 @@ impl Real {
             Real::Valkey9 => "valkey-server-9.1.2",
         }
     }
+
+    /// The program, or None (with a note) when none was installed.
+    pub fn program(self) -> Option<PathBuf> {
+        let program = real_program(self.file_name());
+        if program.is_none() {
+            eprintln!(
+                "nothing to compare with: scripts/fetch.sh installs {}",
+                self.file_name()
+            );
+        }
+        program
+    }
 }
 
 impl Server {
@@ -100,13 +112,7 @@ impl Server {
 
     /// A real server, or None (with a note) when none was installed.
     pub fn start_real(which: Real) -> Option<Server> {
-        let Some(program) = real_program(which.file_name()) else {
-            eprintln!(
-                "nothing to compare with: scripts/fetch.sh installs {}",
-                which.file_name()
-            );
-            return None;
-        };
+        let program = which.program()?;
         let mut output = String::new();
         for _ in 0..REAL_SERVER_TRIES {
             let port = free_port();
