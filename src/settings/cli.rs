@@ -193,7 +193,6 @@ fn command() -> clap::Command {
              rankd -v | --version\n       \
              rankd -h | --help",
         )
-        .disable_help_flag(true)
         .disable_help_subcommand(true)
         .after_help(common_settings())
         .subcommand(
@@ -259,4 +258,226 @@ fn version() -> String {
         "Redis server v={REDIS_VERSION} (compatible) rankd={RANKD_VERSION} malloc=jemalloc bits={}",
         usize::BITS
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::{FsyncPolicy, SavePoint};
+    use std::path::Path;
+
+    fn command(dir: &Path, args: &[&str], input: &str) -> Result<Command, Refusal> {
+        let args = std::iter::once("rankd")
+            .chain(args.iter().copied())
+            .map(OsString::from);
+        parse_in(args, dir, &mut input.as_bytes())
+    }
+
+    fn run(dir: &Path, args: &[&str], input: &str) -> (Settings, Vec<String>) {
+        match command(dir, args, input) {
+            Ok(Command::Run { settings, warnings }) => (*settings, warnings),
+            other => panic!("{args:?} gave {other:?}"),
+        }
+    }
+
+    fn refusal(args: &[&str]) -> String {
+        let dir = tempfile::tempdir().unwrap();
+        match command(dir.path(), args, "") {
+            Err(refusal) => refusal.to_string(),
+            other => panic!("{args:?} gave {other:?}"),
+        }
+    }
+
+    #[test]
+    fn no_arguments_give_the_defaults() {
+        let dir = tempfile::tempdir().unwrap();
+        let (settings, warnings) = run(dir.path(), &[], "");
+        assert_eq!(settings.port, 6379);
+        assert_eq!(settings.file(), None);
+        assert_eq!(settings.dir, std::fs::canonicalize(dir.path()).unwrap());
+        assert_eq!(warnings, Vec::<String>::new());
+    }
+
+    #[test]
+    fn options_as_harnesses_give_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let args = ["--port", "7000", "--save", "", "--appendonly", "no"];
+        let (settings, _) = run(dir.path(), &args, "");
+        assert_eq!((settings.port, settings.appendonly), (7000, false));
+        assert_eq!(settings.save, []);
+
+        let args = [
+            "--SAVE",
+            "900",
+            "1",
+            "300",
+            "10",
+            "--slowlog-log-slower-than",
+            "-1",
+        ];
+        let (settings, _) = run(dir.path(), &args, "");
+        let points = [(900, 1), (300, 10)];
+        let points = points.map(|(seconds, changes)| SavePoint { seconds, changes });
+        assert_eq!(settings.save, points);
+        assert_eq!(settings.slowlog_log_slower_than, -1);
+
+        let args = ["--save", "900 1 300 10", "--bind", "127.0.0.1", "::1"];
+        let (settings, _) = run(dir.path(), &args, "");
+        assert_eq!(settings.save, points);
+        assert_eq!(settings.bind, ["127.0.0.1", "::1"]);
+    }
+
+    #[test]
+    fn save_without_a_value_saves_never() {
+        let dir = tempfile::tempdir().unwrap();
+        for args in [
+            &["--save"][..],
+            &["--save", "--port", "7000"],
+            &["--port", "7000", "--save"],
+        ] {
+            assert_eq!(run(dir.path(), args, "").0.save, [], "{args:?}");
+        }
+    }
+
+    #[test]
+    fn a_value_may_look_like_an_option() {
+        let dir = tempfile::tempdir().unwrap();
+        let (settings, _) = run(
+            dir.path(),
+            &["--requirepass", "--secret", "--port", "7000"],
+            "",
+        );
+        assert_eq!(settings.requirepass, b"--secret");
+        assert_eq!(settings.port, 7000);
+    }
+
+    #[test]
+    fn name_and_value_may_be_one_argument() {
+        let dir = tempfile::tempdir().unwrap();
+        let (settings, _) = run(dir.path(), &["--port 7000", "--appendfsync always"], "");
+        assert_eq!(
+            (settings.port, settings.appendfsync),
+            (7000, FsyncPolicy::Always)
+        );
+    }
+
+    #[test]
+    fn options_win_over_input_and_input_over_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let conf = "port 1\nhz 11\ntimeout 21\nsave 5 6\n";
+        std::fs::write(dir.path().join("redis.conf"), conf).unwrap();
+        let args = ["redis.conf", "--timeout", "23", "--save", "7 8", "-"];
+        let (settings, _) = run(dir.path(), &args, "hz 12\ntimeout 22");
+        assert_eq!((settings.port, settings.hz, settings.timeout), (1, 12, 23));
+        assert_eq!(settings.get("save").unwrap(), "5 6 7 8");
+        assert_eq!(
+            settings.file(),
+            Some(dir.path().join("redis.conf").as_path())
+        );
+        let (settings, _) = run(dir.path(), &["-", "--hz", "13"], "hz 12\n");
+        assert_eq!(settings.hz, 13);
+    }
+
+    #[test]
+    fn a_name_in_toml_is_read_as_toml() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(
+            dir.path().join("config.toml"),
+            "port = 7001\nappendonly = true\n",
+        )
+        .unwrap();
+        let (settings, _) = run(dir.path(), &["config.toml", "--port", "7002"], "");
+        assert_eq!((settings.port, settings.appendonly), (7002, true));
+    }
+
+    #[test]
+    fn refusals_read_as_redis_writes_them() {
+        let frame = "\n*** FATAL CONFIG FILE ERROR (Redis 7.2.4) ***\n\
+                     Reading the configuration file, at line ";
+        for (args, rest) in [
+            (
+                &["--port", "x"][..],
+                "2\n>>> 'port \"x\"'\nargument couldn't be parsed into an integer",
+            ),
+            (
+                &["--port=7000"],
+                "2\n>>> 'port=7000'\nBad directive or wrong number of arguments",
+            ),
+            (&["--port"], "2\n>>> 'port'\nwrong number of arguments"),
+            (
+                &["--port", "1", "2"],
+                "2\n>>> 'port \"1\" \"2\"'\nwrong number of arguments",
+            ),
+            (
+                &["-p", "1"],
+                "2\n>>> '\"-p\" \"1\"'\nBad directive or wrong number of arguments",
+            ),
+            (
+                &["--hz", "5", "--nothing"],
+                "3\n>>> 'nothing'\nBad directive or wrong number of arguments",
+            ),
+        ] {
+            assert_eq!(refusal(args), format!("{frame}{rest}"), "{args:?}");
+        }
+        let missing = refusal(&["missing.conf"]);
+        assert!(
+            missing.starts_with("Fatal error, can't open config file '/"),
+            "{missing}"
+        );
+        assert!(
+            missing.ends_with("missing.conf': No such file or directory"),
+            "{missing}"
+        );
+    }
+
+    #[test]
+    fn version_and_help() {
+        let dir = tempfile::tempdir().unwrap();
+        for word in ["-v", "--version"] {
+            let Ok(Command::Version(text)) = command(dir.path(), &[word], "") else {
+                panic!("{word} gave no version");
+            };
+            assert!(text.starts_with("Redis server v=7.2.4 "), "{text}");
+            assert!(text.contains(&format!("rankd={RANKD_VERSION}")), "{text}");
+        }
+        for word in ["-h", "--help"] {
+            let Ok(Command::Help(text)) = command(dir.path(), &[word], "") else {
+                panic!("{word} gave no help");
+            };
+            for part in [
+                "Usage: rankd",
+                "--port 6379",
+                "check",
+                "config.toml",
+                "--version",
+            ] {
+                assert!(text.contains(part), "no {part} in {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn check_takes_a_path_and_fix() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = PathBuf::from("dump.rdb");
+        assert_eq!(
+            command(dir.path(), &["check", "dump.rdb"], ""),
+            Ok(Command::Check {
+                path: path.clone(),
+                fix: false
+            })
+        );
+        assert_eq!(
+            command(dir.path(), &["check", "--fix", "dump.rdb"], ""),
+            Ok(Command::Check { path, fix: true })
+        );
+        assert!(matches!(
+            command(dir.path(), &["check"], ""),
+            Err(Refusal::Usage(_))
+        ));
+        assert!(matches!(
+            command(dir.path(), &["check", "--help"], ""),
+            Ok(Command::Help(_))
+        ));
+    }
 }

@@ -10,6 +10,7 @@ use super::{Format, Settings, default_value, find, memory_size, redis_conf, rewr
 use super::{table, words};
 use std::collections::{HashMap, VecDeque};
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// The heading over the lines that CONFIG REWRITE adds.
@@ -43,7 +44,7 @@ impl Settings {
             read => read.map_err(failed)?,
         };
         let text = self.rewrite(Format::of(path), &existing, users)?;
-        replace_file(path, text.as_bytes()).map_err(failed)
+        replace_file(path, &text).map_err(failed)
     }
 
     /// The text that the file should have instead of `existing`.
@@ -52,12 +53,12 @@ impl Settings {
         format: Format,
         existing: &[u8],
         users: Option<&[String]>,
-    ) -> Result<String, RewriteError> {
+    ) -> Result<Vec<u8>, RewriteError> {
         match format {
             Format::RedisConf => Ok(rewrite_conf(self, existing, users)),
-            Format::Toml => {
-                rewrite_toml::rewrite(self, existing, users).map_err(RewriteError::Failed)
-            }
+            Format::Toml => rewrite_toml::rewrite(self, existing, users)
+                .map(String::into_bytes)
+                .map_err(RewriteError::Failed),
         }
     }
 }
@@ -66,7 +67,14 @@ impl Settings {
 fn replace_file(path: &Path, text: &[u8]) -> std::io::Result<()> {
     let mut beside = path.as_os_str().to_os_string();
     beside.push(format!(".{}.tmp", std::process::id()));
-    let written = std::fs::File::create(&beside).and_then(|mut file| {
+    // The text may hold passwords, so that until it has the file's mode nobody else reads it.
+    let opened = std::fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&beside);
+    let written = opened.and_then(|mut file| {
         file.write_all(text)?;
         if let Ok(before) = std::fs::metadata(path) {
             file.set_permissions(before.permissions())?;
@@ -87,13 +95,13 @@ fn replace_file(path: &Path, text: &[u8]) -> std::io::Result<()> {
 
 /// A redis.conf on its way from the old text to the new one.
 struct Draft {
-    lines: Vec<String>,
+    lines: Vec<Vec<u8>>,
     /// The lines of each directive that may be used again, by its first name.
     free: HashMap<String, VecDeque<usize>>,
     has_heading: bool,
 }
 
-fn rewrite_conf(settings: &Settings, existing: &[u8], users: Option<&[String]>) -> String {
+fn rewrite_conf(settings: &Settings, existing: &[u8], users: Option<&[String]>) -> Vec<u8> {
     let mut draft = Draft::read(existing);
     for spec in table::rows() {
         for (line, forced) in setting_lines(settings, spec) {
@@ -119,11 +127,9 @@ impl Draft {
         // What follows the last line end is no line.
         old.pop_if(|last| last.is_empty());
         for line in old.into_iter().map(redis_conf::trim) {
-            // Text that is not UTF-8 stands in comments only: words escape such bytes.
-            let text = String::from_utf8_lossy(line).into_owned();
             if line.is_empty() || line[0] == b'#' {
-                draft.has_heading |= text == HEADING;
-                draft.lines.push(text);
+                draft.has_heading |= line == HEADING.as_bytes();
+                draft.lines.push(line.to_vec());
                 continue;
             }
             let name = words::split(line).and_then(|words| first_name(words.first()?));
@@ -134,9 +140,9 @@ impl Draft {
                         .entry(name)
                         .or_default()
                         .push_back(draft.lines.len());
-                    draft.lines.push(text);
+                    draft.lines.push(line.to_vec());
                 }
-                None => draft.lines.push(format!("# ??? {text}")),
+                None => draft.lines.push([b"# ??? ", line].concat()),
             }
         }
         draft
@@ -145,7 +151,7 @@ impl Draft {
     /// Puts a line in the place of an old one, or at the end if it has to be there.
     fn put(&mut self, name: &str, line: String, forced: bool) {
         if let Some(at) = self.free.get_mut(name).and_then(VecDeque::pop_front) {
-            self.lines[at] = line;
+            self.lines[at] = line.into_bytes();
             return;
         }
         if !forced {
@@ -155,7 +161,7 @@ impl Draft {
             self.lines.push(HEADING.into());
             self.has_heading = true;
         }
-        self.lines.push(line);
+        self.lines.push(line.into_bytes());
     }
 
     /// Empties the old lines of a directive that its running value has no use for.
@@ -165,13 +171,13 @@ impl Draft {
         }
     }
 
-    fn finish(self) -> String {
-        let mut text = String::new();
+    fn finish(self) -> Vec<u8> {
+        let mut text = Vec::new();
         let mut was_empty = false;
         for line in self.lines {
             if !(line.is_empty() && was_empty) {
-                text.push_str(&line);
-                text.push('\n');
+                text.extend_from_slice(&line);
+                text.push(b'\n');
             }
             was_empty = line.is_empty();
         }
@@ -242,4 +248,208 @@ pub(super) fn limit_text(class: &str, limit: super::OutputLimit) -> String {
     let hard = memory_size::show(limit.hard_bytes.into());
     let soft = memory_size::show(limit.soft_bytes.into());
     format!("{class} {hard} {soft} {}", limit.soft_seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Loader;
+    use crate::settings::document::config_toml;
+
+    fn with(changes: &[(&str, &str)]) -> Settings {
+        let mut settings = Settings::default();
+        for (name, value) in changes {
+            settings.set_from_inside(name, value).unwrap();
+        }
+        settings
+    }
+
+    fn conf(settings: &Settings, existing: &str, users: Option<&[String]>) -> String {
+        let text = settings.rewrite(Format::RedisConf, existing.as_bytes(), users);
+        String::from_utf8(text.unwrap()).unwrap()
+    }
+
+    fn toml(settings: &Settings, existing: &str, users: Option<&[String]>) -> String {
+        let text = settings.rewrite(Format::Toml, existing.as_bytes(), users);
+        String::from_utf8(text.unwrap()).unwrap()
+    }
+
+    #[test]
+    fn comments_and_order_stay() {
+        let settings = with(&[("port", "7000"), ("maxmemory", "1048576"), ("hz", "20")]);
+        let existing =
+            "# my server\nhz 15\n\nPORT 7000\n\n\ninclude /etc/more.conf\nwhat is this\n";
+        let expected = "# my server\nhz 20\n\nport 7000\n\ninclude /etc/more.conf\n\
+                        # ??? what is this\n# Generated by CONFIG REWRITE\nmaxmemory 1mb\n";
+        assert_eq!(conf(&settings, existing, None), expected);
+        assert_eq!(conf(&settings, expected, None), expected);
+    }
+
+    #[test]
+    fn lines_without_use_go() {
+        let settings = with(&[("save", "5 6"), ("pidfile", ""), ("requirepass", "a \"b\"")]);
+        let existing = "save 900 1\nsave 300 10\npidfile /run/x\nrequirepass old\nhz 10\n";
+        let expected = "save 5 6\n\nrequirepass \"a \\\"b\\\"\"\nhz 10\n";
+        assert_eq!(conf(&settings, existing, None), expected);
+        let settings = with(&[("save", "")]);
+        assert_eq!(
+            conf(&settings, "save 900 1\nsave 300 10\n", None),
+            "save \"\"\n\n"
+        );
+    }
+
+    #[test]
+    fn other_lines_keep_their_bytes() {
+        let existing = b"# \xff\ninclude /\xfe.conf\nwhat \xfd\n";
+        let text = Settings::default()
+            .rewrite(Format::RedisConf, existing, None)
+            .unwrap();
+        assert_eq!(text, b"# \xff\ninclude /\xfe.conf\n# ??? what \xfd\n");
+    }
+
+    #[test]
+    fn an_alias_becomes_the_name_of_today() {
+        let settings = with(&[("zset-max-listpack-entries", "9")]);
+        assert_eq!(
+            conf(&settings, "zset-max-ziplist-entries 5\n", None),
+            "zset-max-listpack-entries 9\n"
+        );
+    }
+
+    #[test]
+    fn each_class_of_output_limits_has_a_line() {
+        let settings = with(&[("client-output-buffer-limit", "pubsub 1mb 0 0")]);
+        assert_eq!(
+            conf(&settings, "", None),
+            "# Generated by CONFIG REWRITE\nclient-output-buffer-limit pubsub 1mb 0 0\n"
+        );
+    }
+
+    #[test]
+    fn users_replace_the_users_of_the_file() {
+        let users = ["default on nopass ~* &* +@all".to_string()];
+        let existing = "user bob on\nuser default off\n";
+        let settings = Settings::default();
+        assert_eq!(
+            conf(&settings, existing, Some(&users)),
+            format!("user {}\n\n", users[0])
+        );
+        assert_eq!(conf(&settings, existing, None), "\n");
+        assert_eq!(
+            toml(&settings, "user = \"bob on\"\nport = 6379\n", Some(&users)),
+            format!("user = [\"{}\"]\nport = 6379\n", users[0])
+        );
+    }
+
+    #[test]
+    fn toml_keeps_all_but_changed_values() {
+        let settings = with(&[("port", "7000"), ("maxmemory", "1048576"), ("hz", "20")]);
+        let existing = "# mine\nhz = 20 # round\nport = 1 # old\n\n[rename-command]\nA = \"\"\n";
+        let expected = "# mine\nhz = 20 # round\nport = 7000 # old\n\n\
+                        # Generated by CONFIG REWRITE\nmaxmemory = \"1mb\"\n[rename-command]\nA = \"\"\n";
+        assert_eq!(toml(&settings, existing, None), expected);
+        assert_eq!(toml(&settings, expected, None), expected);
+        assert_eq!(
+            toml(&Settings::default(), &config_toml(), None),
+            config_toml()
+        );
+    }
+
+    #[test]
+    fn what_is_rewritten_loads_as_the_same_settings() {
+        let settings = with(&[
+            ("save", "5 6 7 8"),
+            ("bind", "127.0.0.1 -::1 10.0.0.1"),
+            ("requirepass", "q\"\\ \t'"),
+            ("maxmemory", "123456789"),
+            ("maxmemory-clients", "7%"),
+            (
+                "client-output-buffer-limit",
+                "normal 1 2 3 pubsub 4mb 5kb 6",
+            ),
+            ("notify-keyspace-events", "Kg$"),
+            ("latency-tracking-info-percentiles", "1.5 99"),
+            ("oom-score-adj-values", "-1 2 3"),
+            ("unixsocketperm", "700"),
+            ("shutdown-on-sigterm", "now force"),
+            ("replicaof", "127.0.0.1 6380"),
+            ("appendfsync", "always"),
+            ("rdbcompression", "no"),
+            ("proc-title-template", "{title}"),
+            ("dir", "/"),
+        ]);
+        let dir = tempfile::tempdir().unwrap();
+        for (format, name, olds) in [
+            (
+                Format::RedisConf,
+                "a.conf",
+                ["", "save 1 1\nbind *\nhz 10\n"],
+            ),
+            (
+                Format::Toml,
+                "a.toml",
+                ["", "save = \"1 1\"\nbind = [\n  \"*\",\n]\nhz = 10"],
+            ),
+        ] {
+            for old in olds {
+                let text = settings.rewrite(format, old.as_bytes(), None).unwrap();
+                let text = String::from_utf8(text).unwrap();
+                let path = dir.path().join(name);
+                std::fs::write(&path, &text).unwrap();
+                let mut loader = Loader::default();
+                loader
+                    .file(&path)
+                    .unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
+                let (loaded, _) = loader.finish(dir.path());
+                assert_eq!(
+                    loaded.config_get(&[b"*"]),
+                    settings.config_get(&[b"*"]),
+                    "{text}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_file_is_replaced_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("redis.conf");
+        std::fs::write(&path, "# mine\nhz 20\n").unwrap();
+        let mut loader = Loader::default();
+        loader.file(&path).unwrap();
+        loader.remember_file(path.clone());
+        let (mut settings, _) = loader.finish(dir.path());
+        settings.set_from_inside("hz", "30").unwrap();
+        assert_eq!(settings.rewrite_file(None), Ok(()));
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with("# mine\nhz 30\n"), "{text}");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+
+        let error = Settings::default().rewrite_file(None).unwrap_err();
+        assert_eq!(
+            error.wire_text(),
+            "ERR The server is running without a config file"
+        );
+        std::fs::remove_file(&path).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        let error = settings.rewrite_file(None).unwrap_err();
+        assert_eq!(
+            error.wire_text(),
+            "ERR Rewriting config file: Is a directory"
+        );
+    }
+
+    #[test]
+    fn bytes_that_toml_cannot_hold_are_not_changed_silently() {
+        let mut settings = Settings::default();
+        let pair: (&[u8], &[u8]) = (b"requirepass", b"\xff");
+        let access = crate::settings::Access {
+            protected_allowed: false,
+            loading: false,
+        };
+        settings.config_set(&[pair], access, |_, _| Ok(())).unwrap();
+        let error = settings.rewrite(Format::Toml, b"", None).unwrap_err();
+        assert!(error.wire_text().contains("'requirepass'"));
+        assert!(conf(&settings, "", None).contains("requirepass \"\\xff\""));
+    }
 }

@@ -176,3 +176,118 @@ impl Settings {
 pub fn is_secret(name: &[u8]) -> bool {
     find(name).is_some_and(|found| found.spec.secret)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FREE: Access = Access {
+        protected_allowed: true,
+        loading: false,
+    };
+
+    fn pairs<'a>(texts: &[(&'a str, &'a str)]) -> Vec<(&'a [u8], &'a [u8])> {
+        texts
+            .iter()
+            .map(|(name, value)| (name.as_bytes(), value.as_bytes()))
+            .collect()
+    }
+
+    #[test]
+    fn all_or_nothing() {
+        let mut settings = Settings::default();
+        let before = settings.clone();
+        let refused =
+            settings.config_set(&pairs(&[("hz", "20"), ("timeout", "x")]), FREE, |_, _| {
+                panic!("nothing may be applied")
+            });
+        assert!(matches!(refused, Err(SetError::Failed { .. })));
+        assert_eq!(settings, before);
+        let changed = settings
+            .config_set(&pairs(&[("hz", "20"), ("timeout", "0")]), FREE, |_, _| {
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(changed, ["hz"]);
+        assert_eq!(settings.hz, 20);
+    }
+
+    #[test]
+    fn a_refused_application_is_rolled_back() {
+        let mut settings = Settings::default();
+        let before = settings.clone();
+        let mut applied = Vec::new();
+        let result = settings.config_set(
+            &pairs(&[("hz", "20"), ("port", "7000"), ("timeout", "5")]),
+            FREE,
+            |name, new| {
+                applied.push((name, new.get(name).unwrap()));
+                let reason = "Unable to listen on this port. Check server logs.";
+                if name == "port" {
+                    Err(reason.into())
+                } else {
+                    Ok(())
+                }
+            },
+        );
+        let error = result.unwrap_err();
+        assert_eq!(
+            String::from_utf8(error.wire_text()).unwrap(),
+            "ERR CONFIG SET failed (possibly related to argument 'port') - \
+             Unable to listen on this port. Check server logs."
+        );
+        let expected = [("hz", "20"), ("port", "7000"), ("hz", "10")];
+        assert_eq!(
+            applied,
+            expected.map(|(name, value)| (name, value.to_string()))
+        );
+        assert_eq!(settings, before);
+    }
+
+    #[test]
+    fn protected_and_loading() {
+        let mut settings = Settings::default();
+        let guarded = Access {
+            protected_allowed: false,
+            loading: false,
+        };
+        let set = |settings: &mut Settings, name, value, access| {
+            let result = settings.config_set(&pairs(&[(name, value)]), access, |_, _| Ok(()));
+            result
+                .map(|_| ())
+                .map_err(|error| String::from_utf8(error.wire_text()).unwrap())
+        };
+        let refused = set(&mut settings, "dbfilename", "x.rdb", guarded).unwrap_err();
+        assert!(refused.ends_with("can't set protected config"), "{refused}");
+        assert_eq!(set(&mut settings, "dbfilename", "x.rdb", FREE), Ok(()));
+        let loading = Access {
+            protected_allowed: true,
+            loading: true,
+        };
+        let refused = set(&mut settings, "appendonly", "yes", loading).unwrap_err();
+        assert_eq!(refused, "LOADING Redis is loading the dataset in memory");
+        let refused = set(&mut settings, "dir", "/no/such/folder", FREE).unwrap_err();
+        assert!(
+            refused.ends_with("- No such file or directory"),
+            "{refused}"
+        );
+        assert_eq!(set(&mut settings, "dir", "/", FREE), Ok(()));
+        assert_eq!(settings.get("dir").unwrap(), "/");
+    }
+
+    #[test]
+    fn settings_from_inside_may_be_immutable() {
+        let mut settings = Settings::default();
+        assert_eq!(settings.set_from_inside("port", "7123"), Ok(()));
+        assert_eq!(settings.port, 7123);
+        assert_eq!(settings.set_from_inside("databases", "4"), Ok(()));
+        assert_eq!(settings.databases, 4);
+        assert!(settings.set_from_inside("databases", "0").is_err());
+    }
+
+    #[test]
+    fn passwords_are_secret() {
+        assert!(is_secret(b"RequirePass") && is_secret(b"masterauth"));
+        assert!(!is_secret(b"maxmemory") && !is_secret(b"nothing"));
+    }
+}
