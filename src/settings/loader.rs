@@ -25,24 +25,13 @@ impl Directive {
 pub(super) const BAD_DIRECTIVE: &str = "Bad directive or wrong number of arguments";
 
 /// Reads files, standard input and options on top of the defaults.
+#[derive(Default)]
 pub struct Loader {
     settings: Settings,
     warnings: Vec<String>,
     save_seen: bool,
     modules_named: bool,
     depth: usize,
-}
-
-impl Default for Loader {
-    fn default() -> Loader {
-        Loader {
-            settings: Settings::default(),
-            warnings: Vec::new(),
-            save_seen: false,
-            modules_named: false,
-            depth: 0,
-        }
-    }
 }
 
 impl Loader {

@@ -59,7 +59,10 @@ pub(super) fn entries(source: &str) -> Result<Vec<Entry<'_>>, (usize, String)> {
 }
 
 fn place_of(file: &Path, source: &str, at: usize) -> Place {
-    let at = source.floor_char_boundary(at.min(source.len()));
+    let mut at = at.min(source.len());
+    while !source.is_char_boundary(at) {
+        at -= 1;
+    }
     let start = source[..at].rfind('\n').map_or(0, |end| end + 1);
     Place {
         file: Some(file.to_path_buf()),
