@@ -7,7 +7,7 @@
 use std::fmt::{self, Write as _};
 
 use crate::resp::number::{
-    Decimal, digit_count, write_human_double, write_i64, write_score, write_u64,
+    Packed, digit_count, integral_score, write_human_double, write_i64, write_score,
 };
 
 /// What the client speaks.
@@ -164,7 +164,16 @@ impl Reply {
             self.raw(&[b':', b'0' + value as u8, b'\r', b'\n']);
             return;
         }
-        self.buf.push(b':');
+        self.framed_integer(b':', value);
+    }
+
+    #[inline]
+    fn framed_integer(&mut self, kind: u8, value: i64) {
+        if let Some(text) = Packed::integer(value) {
+            text.after(kind).line().append_to(&mut self.buf);
+            return;
+        }
+        self.buf.push(kind);
         write_i64(value, &mut self.buf);
         self.raw(b"\r\n");
     }
@@ -188,7 +197,12 @@ impl Reply {
     }
 
     /// The decimal text of `value` as a bulk string.
+    #[inline]
     pub fn bulk_integer(&mut self, value: i64) {
+        if let Some(text) = Packed::integer(value) {
+            text.after_bulk_header().line().append_to(&mut self.buf);
+            return;
+        }
         let sign_len = usize::from(value < 0);
         self.header(b'$', sign_len + digit_count(value.unsigned_abs()));
         write_i64(value, &mut self.buf);
@@ -247,14 +261,16 @@ impl Reply {
     }
 
     /// A floating-point number in Redis's layout for scores.
+    #[inline]
     pub fn double(&mut self, value: f64) {
-        match self.protocol {
-            Protocol::Resp2 => self.bulk_double(value),
-            Protocol::Resp3 => {
-                self.buf.push(b',');
-                write_score(value, &mut self.buf);
-                self.raw(b"\r\n");
-            }
+        if self.protocol == Protocol::Resp2 {
+            self.bulk_double(value);
+        } else if let Some(integer) = integral_score(value) {
+            self.framed_integer(b',', integer);
+        } else {
+            self.buf.push(b',');
+            write_score(value, &mut self.buf);
+            self.raw(b"\r\n");
         }
     }
 
@@ -265,7 +281,12 @@ impl Reply {
     }
 
     /// A floating-point number as a bulk string in both protocols.
+    #[inline]
     pub fn bulk_double(&mut self, value: f64) {
+        if let Some(integer) = integral_score(value) {
+            self.bulk_integer(integer);
+            return;
+        }
         let mark = self.begin(b'$');
         let start = self.buf.len();
         write_score(value, &mut self.buf);
@@ -366,21 +387,12 @@ impl Reply {
     fn header(&mut self, kind: u8, len: usize) {
         if len < 10 {
             self.raw(&[kind, b'0' + len as u8, b'\r', b'\n']);
-            return;
+        } else if len < 100 {
+            let (tens, ones) = ((len / 10) as u8, (len % 10) as u8);
+            self.raw(&[kind, b'0' + tens, b'0' + ones, b'\r', b'\n']);
+        } else {
+            self.framed_integer(kind, len as i64);
         }
-        if len < 100 {
-            self.raw(&[
-                kind,
-                b'0' + (len / 10) as u8,
-                b'0' + (len % 10) as u8,
-                b'\r',
-                b'\n',
-            ]);
-            return;
-        }
-        self.buf.push(kind);
-        write_u64(len as u64, &mut self.buf);
-        self.raw(b"\r\n");
     }
 
     fn begin(&mut self, kind: u8) -> Mark {
@@ -396,11 +408,15 @@ impl Reply {
             self.buf[first_digit] = b'0' + len as u8;
             return;
         }
-        let digits = Decimal::new(len as u64);
-        self.buf.splice(
-            first_digit..first_digit + 1,
-            digits.as_bytes().iter().copied(),
-        );
+        let digits_len = digit_count(len as u64);
+        let moved = first_digit + 1..self.buf.len();
+        self.buf.resize(self.buf.len() + digits_len - 1, 0);
+        self.buf.copy_within(moved, first_digit + digits_len);
+        let mut rest = len;
+        for digit in self.buf[first_digit..][..digits_len].iter_mut().rev() {
+            *digit = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
     }
 
     fn end_bulk(&mut self, mark: Mark, start: usize) {

@@ -7,7 +7,7 @@ use num_bigint::BigUint;
 
 use crate::limits::NUMBER_TEXT_LEN_MAX;
 use crate::resp::number::double;
-use crate::resp::number::integer::{Decimal as IntegerText, write_u64};
+use crate::resp::number::integer::write_u64;
 use crate::resp::number::literal::{Binary, Decimal, Literal, Magnitude};
 use crate::resp::number::rounding::{DOUBLE, EXTENDED, round};
 
@@ -192,10 +192,10 @@ impl LongDouble {
         if digits == 0 {
             return;
         }
-        // One digit more keeps the zeros in front.
-        let text = IntegerText::new(FRACTION_SCALE + digits);
-        out.push(b'.');
-        out.extend_from_slice(&text.as_bytes()[1..]);
+        // One digit more keeps the zeros in front; the point takes its place.
+        let point = out.len();
+        write_u64(FRACTION_SCALE + digits, out);
+        out[point] = b'.';
         while out.last() == Some(&b'0') {
             out.pop();
         }

@@ -9,29 +9,41 @@ const INTEGER_MAGNITUDE_MAX: f64 = (1u64 << 62) as f64;
 
 /// Appends the text of `value`: `inf`, `-inf`, `nan`, an integer, a plain decimal or
 /// scientific notation, whichever Redis would choose. It reads back as `value`.
-/// Negative zero is `-0`.
+/// Negative zero is `-0`. At most 25 bytes.
+#[inline]
 pub fn write_score(value: f64, out: &mut Vec<u8>) {
-    if value.abs() <= INTEGER_MAGNITUDE_MAX {
-        let integer = value as i64;
-        if integer as f64 == value {
-            if integer == 0 && value.is_sign_negative() {
-                out.push(b'-');
-            }
-            write_i64(integer, out);
-            return;
-        }
-    } else if !value.is_finite() {
-        out.extend_from_slice(if value.is_nan() {
-            b"nan"
-        } else if value > 0.0 {
-            b"inf"
-        } else {
-            b"-inf"
-        });
+    match integral_score(value) {
+        Some(integer) => write_i64(integer, out),
+        None => write_other_score(value, out),
+    }
+}
+
+/// The integer as which `value` prints, if it does; not for negative zero.
+#[inline]
+pub fn integral_score(value: f64) -> Option<i64> {
+    // The cast saturates, and the bound keeps what it gives for too large values out.
+    let integer = value as i64;
+    let prints_as_integer = value.abs() <= INTEGER_MAGNITUDE_MAX
+        && integer as f64 == value
+        && (integer != 0 || value.is_sign_positive());
+    prints_as_integer.then_some(integer)
+}
+
+fn write_other_score(value: f64, out: &mut Vec<u8>) {
+    if value.is_nan() {
+        out.extend_from_slice(b"nan");
         return;
     }
     if value < 0.0 {
         out.push(b'-');
+    }
+    if value.is_infinite() {
+        out.extend_from_slice(b"inf");
+        return;
+    }
+    if value == 0.0 {
+        out.extend_from_slice(b"-0");
+        return;
     }
     let digits = Digits::new(value.abs());
     write_digits(digits.as_bytes(), digits.exponent, out);

@@ -319,6 +319,7 @@ proptest! {
         let written = text(|out| write_i64(value, out));
         prop_assert_eq!(&written, &value.to_string());
         prop_assert_eq!(parse_i64(written.as_bytes()), Some(value));
+        prop_assert_eq!(Decimal::new(value.unsigned_abs()).as_bytes().to_vec(), value.unsigned_abs().to_string().into_bytes());
         prop_assert_eq!(digit_count(value.unsigned_abs()), value.unsigned_abs().to_string().len());
     }
 
