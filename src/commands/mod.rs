@@ -33,6 +33,7 @@ pub const FAMILIES: &[&[CommandSpec]] = &[
     keys::DEADLINE_COMMANDS,
     keys::OBJECT_COMMANDS,
     keys::SCAN_COMMANDS,
+    keys::SORT_COMMANDS,
     lists::COMMANDS,
     pubsub::COMMANDS,
     sorted_sets::ADD_COMMANDS,

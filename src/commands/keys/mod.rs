@@ -3,11 +3,13 @@
 mod deadline;
 mod object;
 mod scan;
+mod sort;
 
 pub use deadline::COMMANDS as DEADLINE_COMMANDS;
 pub use object::COMMANDS as OBJECT_COMMANDS;
 pub use scan::COMMANDS as SCAN_COMMANDS;
 pub use scan::{ScanOptions, parse_cursor};
+pub use sort::COMMANDS as SORT_COMMANDS;
 
 use crate::engine::ctx::{ControlCtx, ReadCtx, WriteCtx};
 use crate::engine::notify::EventClass;

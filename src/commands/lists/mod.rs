@@ -378,7 +378,7 @@ pub const COMMANDS: &[CommandSpec] = &[
 ];
 
 /// When a list leaves its small encoding.
-fn limits(settings: &Settings) -> ListLimits {
+pub fn limits(settings: &Settings) -> ListLimits {
     ListLimits {
         listpack_size: settings.list_max_listpack_size,
     }
