@@ -475,7 +475,7 @@ impl ControlCtx<'_> {
 
     /// Runs the commands of a transaction one after the other into the reply.
     pub fn run_transaction(&mut self, transaction: &Transaction) {
-        let table = self.engine.table.clone();
+        let table = self.engine.table;
         let origin = std::mem::replace(&mut self.session.origin, Origin::Transaction);
         for (id, args) in &transaction.commands {
             // Time stands still inside a transaction; only durations go on.

@@ -69,9 +69,9 @@ impl Engine {
         if args.is_empty() {
             return Outcome::Done;
         }
-        let table = self.table.clone();
+        let table = self.table;
         let mark = reply.len();
-        let command = match self.admit(&table, session, args, reply, *now) {
+        let command = match self.admit(table, session, args, reply, *now) {
             Admission::Run(command) => command,
             Admission::Answered => {
                 self.drop_unwanted_reply(session, reply, mark);
@@ -103,9 +103,9 @@ impl Engine {
         if args.is_empty() {
             return Outcome::Done;
         }
-        let table = self.table.clone();
+        let table = self.table;
         let mark = reply.len();
-        match self.admit(&table, session, args, reply, *now) {
+        match self.admit(table, session, args, reply, *now) {
             Admission::Run(command) => {
                 let started = *now;
                 self.begin(session, command, args, *now);
@@ -118,7 +118,17 @@ impl Engine {
                         unreachable!("only readers need shared access")
                     }
                 };
-                self.end(session, command, args, reply, mark, handled, started, now);
+                self.end(
+                    session,
+                    command,
+                    args,
+                    reply,
+                    mark,
+                    handled,
+                    started,
+                    now,
+                    Access::Shared,
+                );
             }
             Admission::Answered => {}
             Admission::Paused => return Outcome::Paused,
@@ -210,6 +220,7 @@ impl Engine {
         let started = *now;
         let mark = reply.len();
         let db = session.db;
+        self.effects.begin_group();
         self.expire_named_keys(session, command, args, *now);
         self.begin(session, command, args, *now);
         let mut log = ChangeLog::default();
@@ -228,7 +239,6 @@ impl Engine {
                 handler(&mut ctx, args)
             }
             Run::Control(handler) => {
-                self.effects.begin_group();
                 let mut ctx = ControlCtx {
                     reply,
                     session,
@@ -236,14 +246,22 @@ impl Engine {
                     engine: self,
                     log: &mut log,
                 };
-                let handled = handler(&mut ctx, args);
-                self.effects.end_group();
-                handled
+                handler(&mut ctx, args)
             }
             Run::Container(_) => Err(CommandError::wrong_arity(&command.full_name)),
         };
         let failed = handled.is_err();
-        self.end(session, command, args, reply, mark, handled, started, now);
+        self.end(
+            session,
+            command,
+            args,
+            reply,
+            mark,
+            handled,
+            started,
+            now,
+            Access::Exclusive,
+        );
         if failed {
             log.block = None;
         }
@@ -264,6 +282,7 @@ impl Engine {
                 None => {}
             }
         }
+        self.effects.end_group();
         log.block
     }
 
@@ -275,7 +294,7 @@ impl Engine {
         reply: &mut Reply,
         now: &mut Moment,
     ) {
-        let table = self.table.clone();
+        let table = self.table;
         let command = match table.resolve(args) {
             Ok(command) => command,
             Err(error) => {
@@ -337,6 +356,7 @@ impl Engine {
         handled: Handled,
         started: Moment,
         now: &mut Moment,
+        access: Access,
     ) {
         if let Err(error) = handled {
             reply.truncate(mark);
@@ -346,9 +366,9 @@ impl Engine {
         }
         *now = self.time.now();
         let duration_ns = now.monotonic_ns.saturating_sub(started.monotonic_ns);
-        self.stats.record_call(command.id, duration_ns);
-        count(&self.stats.commands_processed, 1);
-        session.client.commands.fetch_add(1, Relaxed);
+        self.stats.record_call(command.id, duration_ns, access);
+        // Only the connection itself counts here.
+        Access::Exclusive.count(&session.client.commands, 1);
         self.slow_log
             .offer(command, args, duration_ns, session, *now);
         self.latency.offer_command(command, duration_ns, *now);
@@ -438,7 +458,7 @@ impl Engine {
             self.blocking.put_back(waiting);
             return;
         }
-        let table = self.table.clone();
+        let table = self.table;
         let command = table.get(waiting.command);
         let mut reply = Reply::new(waiting.session.protocol);
         waiting.session.origin = Origin::Unblocked;

@@ -34,8 +34,8 @@ use random::Random;
 use session::Session;
 use std::any::Any;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use table::CommandTable;
 use time::{Moment, TimeSource};
 
@@ -49,7 +49,7 @@ const LAZY_FREE_BYTES_MIN: usize = 64 * 1024;
 pub struct Engine {
     pub store: Store,
     pub settings: Settings,
-    pub table: Arc<CommandTable>,
+    pub table: &'static CommandTable,
     pub stats: Stats,
     pub clients: Arc<ClientRegistry>,
     pub pubsub: PubSub,
@@ -81,7 +81,9 @@ pub struct Engine {
     pub active_expire: bool,
     pub rates: rates::Rates,
     watchers: HashMap<(usize, Box<[u8]>), Vec<Arc<Client>>>,
-    pause: Mutex<Option<Pause>>,
+    /// Unix milliseconds until which commands are held back, 0 without a pause.
+    pause_until_ms: AtomicI64,
+    pause_all: AtomicBool,
 }
 
 pub use stats::Stats;
@@ -175,12 +177,6 @@ pub enum PauseKind {
     All,
 }
 
-#[derive(Clone, Copy)]
-struct Pause {
-    kind: PauseKind,
-    until_ms: i64,
-}
-
 /// What one call changed, gathered while its handler runs.
 #[derive(Default)]
 pub struct ChangeLog {
@@ -194,7 +190,7 @@ impl Engine {
     /// An empty server.
     pub fn new(
         settings: Settings,
-        table: Arc<CommandTable>,
+        table: &'static CommandTable,
         time: Arc<dyn TimeSource>,
         outside: Box<dyn Outside>,
         identity: Identity,
@@ -230,7 +226,8 @@ impl Engine {
             active_expire: true,
             rates: rates::Rates::default(),
             watchers: HashMap::new(),
-            pause: Mutex::default(),
+            pause_until_ms: AtomicI64::new(0),
+            pause_all: AtomicBool::new(false),
             settings,
             table,
             time,
@@ -498,43 +495,36 @@ impl Engine {
     }
 
     /// Holds commands back until `until_ms`; a running pause is only ever made stricter or longer.
-    pub fn pause(&self, kind: PauseKind, until_ms: i64) {
-        let mut pause = self.pause.lock().unwrap_or_else(PoisonError::into_inner);
-        *pause = Some(match *pause {
-            Some(old) => Pause {
-                kind: if old.kind == PauseKind::All {
-                    PauseKind::All
-                } else {
-                    kind
-                },
-                until_ms: old.until_ms.max(until_ms),
-            },
-            None => Pause { kind, until_ms },
-        });
+    pub fn pause(&mut self, kind: PauseKind, until_ms: i64) {
+        self.pause_until_ms.fetch_max(until_ms, Relaxed);
+        self.pause_all.fetch_or(kind == PauseKind::All, Relaxed);
     }
 
     /// Ends a pause and wakes who waited for it.
-    pub fn unpause(&self) {
-        *self.pause.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    pub fn unpause(&mut self) {
+        self.pause_until_ms.store(0, Relaxed);
+        self.pause_all.store(false, Relaxed);
         for client in self.clients.all() {
             client.mailbox.wake();
         }
     }
 
     /// The pause in force at `now_ms`.
+    #[inline]
     pub fn pause_at(&self, now_ms: i64) -> Option<PauseKind> {
-        let pause = self.pause.lock().unwrap_or_else(PoisonError::into_inner);
-        pause
-            .filter(|pause| pause.until_ms > now_ms)
-            .map(|pause| pause.kind)
+        if self.pause_until_ms.load(Relaxed) <= now_ms {
+            return None;
+        }
+        Some(if self.pause_all.load(Relaxed) {
+            PauseKind::All
+        } else {
+            PauseKind::Write
+        })
     }
 
     /// When the pause ends, in Unix milliseconds.
-    pub fn pause_until_ms(&self) -> Option<i64> {
-        self.pause
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .map(|pause| pause.until_ms)
+    pub fn pause_until_ms(&self) -> i64 {
+        self.pause_until_ms.load(Relaxed)
     }
 
     /// Sends the line of a command to those who watch everything.

@@ -92,6 +92,11 @@ impl CommandTable {
         id
     }
 
+    /// Keeps the table for the life of the process, so that a command costs no counting of references.
+    pub fn keep(self) -> &'static Self {
+        Box::leak(Box::new(self))
+    }
+
     /// Gives a command another name, or takes it away when `to` is empty (rename-command).
     /// False when there is no such command or the new name is taken.
     pub fn rename(&mut self, from: &str, to: &str) -> bool {

@@ -19,4 +19,7 @@ impl Moment {
 /// Where moments come from; the server reads the machine's clocks, a simulation counts.
 pub trait TimeSource: Send + Sync {
     fn now(&self) -> Moment;
+
+    /// Follows a wall clock that was set; called by every tick of the server.
+    fn renew(&self) {}
 }

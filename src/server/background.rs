@@ -15,6 +15,7 @@ pub async fn run(shared: Arc<Shared>) {
     loop {
         let (hz, more) = {
             let mut engine = shared.write();
+            shared.time.renew();
             let now = shared.time.now();
             engine.renew_touch(now);
             engine.stop_overdue(now);

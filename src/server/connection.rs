@@ -333,7 +333,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let access = if self.shared.threads == 1 {
             Access::Exclusive
         } else {
-            access_for(&self.shared.table, session, args)
+            access_for(self.shared.table, session, args)
         };
         if self.mailbox.has_mail() {
             let output = &mut self.output;
@@ -373,7 +373,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 Hold::Exclusive(engine) => engine.pause_until_ms(),
             };
             self.state = State::Paused;
-            let wait_ms = until_ms.unwrap_or(0) - now.unix_ms();
+            let wait_ms = until_ms - now.unix_ms();
             self.timer = Some(timer_in_ms(wait_ms));
             return false;
         }

@@ -27,7 +27,7 @@ use tokio::sync::watch;
 /// What all threads share.
 pub struct Shared {
     engine: RwLock<Engine>,
-    pub table: Arc<CommandTable>,
+    pub table: &'static CommandTable,
     pub clients: Arc<ClientRegistry>,
     pub time: Arc<dyn TimeSource>,
     pub limits: Arc<mailbox::OutputPolicy>,

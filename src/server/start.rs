@@ -175,7 +175,7 @@ fn build(
             return Err(invalid(line.refusal("No such command in rename-command")));
         }
     }
-    let table = Arc::new(table);
+    let table = table.keep();
     let time: Arc<dyn TimeSource> = Arc::new(MachineClock::new());
     let limits = Arc::new(OutputPolicy::new(
         settings.client_output_buffer_limit.clone(),
@@ -204,7 +204,7 @@ fn build(
     let session_random = Mutex::new(random.fork());
     let engine = Engine::new(
         settings,
-        table.clone(),
+        table,
         time.clone(),
         Box::new(process),
         identity,
