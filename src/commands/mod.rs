@@ -16,6 +16,7 @@ mod picks;
 mod pubsub;
 mod scanning;
 mod server;
+mod sets;
 mod sorted_sets;
 mod strings;
 mod timeout;
@@ -36,6 +37,7 @@ pub const FAMILIES: &[&[CommandSpec]] = &[
     keys::SORT_COMMANDS,
     lists::COMMANDS,
     pubsub::COMMANDS,
+    sets::COMMANDS,
     sorted_sets::ADD_COMMANDS,
     sorted_sets::COMBINE_COMMANDS,
     sorted_sets::LOOKUP_COMMANDS,

@@ -123,17 +123,32 @@ fn randomkey(ctx: &mut ReadCtx<'_>, _args: Args<'_>) -> Handled {
     Ok(())
 }
 
-/// A cursor as SCAN and its kin take it: digits of a 64-bit number.
+/// A cursor as SCAN and its kin take it.
+///
+/// Redis reads it with strtoull unless it is a canonical integer: blanks before it, a sign
+/// and leading zeros are no harm, a NUL ends it, and a minus sign in front of leading
+/// zeros wraps around.
 pub fn parse_cursor(text: &[u8]) -> Result<u64, CommandError> {
-    let digits = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
-    digits
-        .then(|| {
-            std::str::from_utf8(text)
-                .ok()
-                .and_then(|text| text.parse().ok())
-        })
-        .flatten()
-        .ok_or(CommandError::InvalidCursor)
+    let text = text.split(|&byte| byte == 0).next().unwrap_or_default();
+    if let Some(number) = parse_i64(text) {
+        return u64::try_from(number).map_err(|_| CommandError::InvalidCursor);
+    }
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t'..=b'\r');
+    let start = text.iter().position(|byte| !is_blank(byte)).unwrap_or(0);
+    let (negative, digits) = match &text[start..] {
+        [b'-', digits @ ..] => (true, digits),
+        [b'+', digits @ ..] => (false, digits),
+        digits => (false, digits),
+    };
+    let number: Option<u64> = digits
+        .first()
+        .filter(|byte| byte.is_ascii_digit())
+        .and_then(|_| std::str::from_utf8(digits).ok()?.parse().ok());
+    match number {
+        Some(number) if negative => Ok(number.wrapping_neg()),
+        Some(number) => Ok(number),
+        None => Err(CommandError::InvalidCursor),
+    }
 }
 
 /// The options that SCAN and its kin share.
@@ -199,4 +214,38 @@ fn scan(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
         ctx.reply.bulk(&key);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cursors_are_read_as_strtoull_does() {
+        for (text, cursor) in [
+            (&b"0"[..], 0),
+            (b"18446744073709551615", u64::MAX),
+            (b" \t7", 7),
+            (b"+5", 5),
+            (b"007", 7),
+            (b"-0", 0),
+            (b"-01", u64::MAX),
+            (b"3\0x", 3),
+        ] {
+            assert_eq!(parse_cursor(text), Ok(cursor), "{}", text.escape_ascii());
+        }
+        for text in [
+            &b""[..],
+            b" ",
+            b"-",
+            b"-1",
+            b"x",
+            b"1x",
+            b"1 ",
+            b"+-1",
+            b"18446744073709551616",
+        ] {
+            assert_eq!(parse_cursor(text), Err(CommandError::InvalidCursor));
+        }
+    }
 }

@@ -41,8 +41,9 @@ fn pop(ctx: &mut WriteCtx<'_>, args: Args<'_>, end: End) -> Handled {
 }
 
 pub fn blmpop(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
-    let deadline_ms = parse_timeout_seconds(args.arg(1), ctx.now.unix_ms())?;
+    // A wrong timeout is told last.
     let pop = MultiPop::parse(args.from(2))?;
+    let deadline_ms = parse_timeout_seconds(args.arg(1), ctx.now.unix_ms())?;
     if !pop.run(ctx)? {
         wait(ctx, pop.keys, deadline_ms, TimeoutReply::NullArray);
     }

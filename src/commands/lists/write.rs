@@ -172,7 +172,8 @@ pub fn lmpop(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
 pub fn lset(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
     let (index, element) = (args.arg(2), args.arg(3));
     let handled = ctx.update::<List, Handled>(args.arg(1), |list, lent| {
-        let index = integer(index)?;
+        // Redis keeps the low 32 bits of this index, alone of all commands.
+        let index = i64::from(integer(index)? as i32);
         let limits = limits(lent.settings);
         list.make_room(element, limits);
         let index = position(index, list.len()).ok_or(CommandError::OutOfRange)?;

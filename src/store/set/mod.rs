@@ -108,6 +108,15 @@ impl Set {
         }
     }
 
+    /// An empty set to hold some of this set's members: an intset if this is one, else
+    /// flat.
+    pub fn emptied(&self) -> Self {
+        match self.form() {
+            Form::Ints(_) => Set::new(),
+            Form::Flat(_) | Form::Big(_) => Set::flat(0, 0),
+        }
+    }
+
     fn form(&self) -> Form<'_> {
         match self.body.view() {
             View::Small(block) if block.tally() & INTSET != 0 => {
