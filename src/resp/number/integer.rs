@@ -119,11 +119,11 @@ const ASCII_ZEROS: u64 = 0x3030_3030_3030_3030;
 fn eight_digits(value: u64) -> u64 {
     // Halves of four digits, then quarters of two, then single ones, side by side. The
     // factors are 2^20 / 100 and 2^10 / 10, rounded up: exact for so few digits.
-    let halves = value / 10_000 | (value % 10_000) << 32;
-    let hundreds = (halves * 10_486 >> 20) & 0x0000_007f_0000_007f;
-    let quarters = hundreds | (halves - hundreds * 100) << 16;
-    let tens = (quarters * 103 >> 10) & 0x000f_000f_000f_000f;
-    tens | (quarters - tens * 10) << 8
+    let halves = (value / 10_000) | ((value % 10_000) << 32);
+    let hundreds = ((halves * 10_486) >> 20) & 0x0000_007f_0000_007f;
+    let quarters = hundreds | ((halves - hundreds * 100) << 16);
+    let tens = ((quarters * 103) >> 10) & 0x000f_000f_000f_000f;
+    tens | ((quarters - tens * 10) << 8)
 }
 
 /// A short text in a register, first byte lowest: a small integer and its frame.
