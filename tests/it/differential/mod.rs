@@ -35,6 +35,8 @@ struct Comparison {
     queued: Option<Vec<Command>>,
     history: Vec<Command>,
     differences: Vec<String>,
+    /// Our server did not answer: what would follow means nothing.
+    lost: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -58,6 +60,7 @@ fn run(names: &[&str], protocol: Protocol) {
         queued: None,
         history: Vec::new(),
         differences: Vec::new(),
+        lost: false,
     };
     let seed = Random::seed();
     let seconds = std::env::var("RANKD_DIFFERENTIAL_SECONDS")
@@ -83,6 +86,7 @@ fn run(names: &[&str], protocol: Protocol) {
     while steps < steps_max
         && Instant::now() < deadline
         && comparison.differences.len() < DIFFERENCES_MAX
+        && !comparison.lost
     {
         let family = words.random().below(chosen.len());
         for command in (chosen[family].write)(&mut words) {
@@ -96,7 +100,9 @@ fn run(names: &[&str], protocol: Protocol) {
             comparison.send(&vec![b"FLUSHALL".to_vec()]);
         }
     }
-    comparison.compare_state();
+    if !comparison.lost {
+        comparison.compare_state();
+    }
     eprintln!("{steps} steps of {names:?}");
     let differences = comparison.differences;
     assert!(
@@ -108,8 +114,15 @@ fn run(names: &[&str], protocol: Protocol) {
 
 impl Comparison {
     fn send(&mut self, command: &Command) {
+        if self.lost {
+            return;
+        }
         let real = self.real.call(command);
-        let ours = self.ours.try_read_of(command);
+        self.ours.send(command);
+        let ours = self.ours.try_read().unwrap_or_else(|e| {
+            self.lost = true;
+            Value::Error(format!("(no reply: {e})").into_bytes())
+        });
         self.history.push(command.clone());
         let agreed = match &mut self.queued {
             Some(queued) if command[0].eq_ignore_ascii_case(b"EXEC") => {
@@ -228,15 +241,6 @@ fn cut(text: &str) -> String {
     match text.char_indices().nth(600) {
         Some((at, _)) => format!("{}... ({} bytes)", &text[..at], text.len()),
         None => text.to_string(),
-    }
-}
-
-impl Client {
-    /// Our server's reply; a connection it closed is a reply too, so that the report names the command.
-    fn try_read_of(&mut self, command: &Command) -> Value {
-        self.send(command);
-        self.try_read()
-            .unwrap_or_else(|e| Value::Error(format!("(no reply: {e})").into_bytes()))
     }
 }
 

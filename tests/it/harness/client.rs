@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::value::Value;
 
 /// Longest wait for a reply: far above any honest one, so that a hang fails the test instead of the whole run.
-const REPLY_WAIT: Duration = Duration::from_secs(30);
+const REPLY_WAIT: Duration = Duration::from_secs(15);
 
 pub struct Client {
     reader: BufReader<TcpStream>,

@@ -124,7 +124,17 @@ pub fn play(text: &str, folder: &Path, port: u16, way: Way) -> Vec<String> {
         } else {
             call(client, words(&step.command, folder), way)
         };
-        let got = got.map_or_else(|e| format!("(no reply: {e})"), |reply| reply.show());
+        let got = match got {
+            Ok(reply) => reply.show(),
+            Err(e) => {
+                // What follows would only wait as long again.
+                differences.push(format!(
+                    "line {}: {}: no reply: {e}",
+                    step.line, step.command
+                ));
+                break;
+            }
+        };
         let agrees = match way {
             Way::Script => in_script_agrees(&step.expected, &got),
             _ => matches(&step.expected, &got),
