@@ -1,6 +1,6 @@
 //! ZADD and ZINCRBY.
 
-use super::thresholds;
+use super::{NEVER_SMALL, thresholds};
 use crate::engine::ctx::{Lent, WriteCtx};
 use crate::engine::notify::EventClass;
 use crate::engine::spec::{Categories, CommandSpec, Flags, Group, Handled, KeyFlags, KeySpec, Run};
@@ -199,7 +199,11 @@ fn add_all(
     pairs: Args<'_>,
     options: Options,
 ) {
-    let thresholds = thresholds(lent.settings);
+    let mut thresholds = thresholds(lent.settings);
+    if pairs.len() / 2 > thresholds.max_entries {
+        // Redis counts pairs here, though they may name one member twice.
+        thresholds = NEVER_SMALL;
+    }
     let (mut added, mut rescored) = (0, 0);
     for position in (0..pairs.len()).step_by(2) {
         // Reading a number twice costs less than memory for all of them.

@@ -3,13 +3,13 @@
 //! A plain set takes part as a board on which every member has score 1.
 
 use super::range::{store, write_members};
-use super::thresholds;
+use super::{NEVER_SMALL, thresholds};
 use crate::engine::ctx::{ReadCtx, WriteCtx};
 use crate::engine::spec::{Categories, CommandSpec, Flags, Group, Handled, KeyFlags, KeySpec, Run};
 use crate::resp::args::Args;
 use crate::resp::error::CommandError;
 use crate::resp::number::{parse_double, parse_i64};
-use crate::store::sorted_set::merge::{self, Aggregate, Input, Source};
+use crate::store::sorted_set::merge::{self, Aggregate, Entries, Input};
 use crate::store::sorted_set::{SortedSet, Thresholds};
 use crate::store::value::ValueRef;
 
@@ -156,18 +156,12 @@ fn split_keys<'a>(args: Args<'a>, name: &str) -> Result<(Args<'a>, Args<'a>), Co
 
 /// The value of one key as an input; an absent key has no members.
 fn input(value: Option<ValueRef<'_>>) -> Result<Input<'_>, CommandError> {
-    let source = match value {
-        None => Source::Members(Vec::new()),
-        Some(ValueRef::SortedSet(board)) => Source::Board(board),
-        Some(ValueRef::Set(set)) => {
-            Source::Members(set.iter().map(|member| member.to_vec().into()).collect())
-        }
-        Some(_) => return Err(CommandError::WrongType),
-    };
-    Ok(Input {
-        source,
-        weight: 1.0,
-    })
+    match value {
+        None => Ok(Input::nothing()),
+        Some(ValueRef::SortedSet(board)) => Ok(Input::board(board)),
+        Some(ValueRef::Set(set)) => Ok(Input::set(set)),
+        Some(_) => Err(CommandError::WrongType),
+    }
 }
 
 /// What is behind the keys.
@@ -234,11 +228,11 @@ fn parse_aggregate(word: &[u8]) -> Result<Aggregate, CommandError> {
 }
 
 impl Operation {
-    fn run(self, inputs: &[Input<'_>], options: &Options, thresholds: Thresholds) -> SortedSet {
+    fn run<'s>(self, inputs: &'s [Input<'_>], options: &Options) -> Entries<'s> {
         match self {
-            Operation::Union => merge::union(inputs, options.aggregate, thresholds),
-            Operation::Intersection => merge::intersect(inputs, options.aggregate, thresholds),
-            Operation::Difference => merge::diff(inputs, thresholds),
+            Operation::Union => merge::union(inputs, options.aggregate),
+            Operation::Intersection => merge::intersect(inputs, options.aggregate),
+            Operation::Difference => merge::diff(inputs),
         }
     }
 }
@@ -250,8 +244,8 @@ fn show(ctx: &mut ReadCtx<'_>, args: Args<'_>, operation: Operation, name: &str)
         inputs.push(input(ctx.value(key))?);
     }
     let options = Options::parse(rest, &mut inputs, operation, Purpose::Show)?;
-    let result = operation.run(&inputs, &options, thresholds(ctx.settings()));
-    write_members(ctx.reply, result.iter(), options.with_scores);
+    let entries = operation.run(&inputs, &options);
+    write_members(ctx.reply, entries.into_iter(), options.with_scores);
     Ok(())
 }
 
@@ -270,10 +264,19 @@ fn combine_and_store(
             inputs.push(input(value)?);
         }
         let options = Options::parse(rest, &mut inputs, operation, Purpose::Store)?;
-        operation.run(&inputs, &options, thresholds(ctx.settings()))
+        result(operation.run(&inputs, &options), thresholds(ctx.settings()))
     };
     store(ctx, args.arg(1), result, name);
     Ok(())
+}
+
+/// The board of a result, which begins big unless it is small as a whole.
+fn result(entries: Entries<'_>, thresholds: Thresholds) -> SortedSet {
+    let fits = entries.len() <= thresholds.max_entries
+        && entries
+            .iter()
+            .all(|(member, _)| member.len() <= thresholds.max_value);
+    SortedSet::from_sorted(entries, if fits { thresholds } else { NEVER_SMALL })
 }
 
 fn zunion(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {

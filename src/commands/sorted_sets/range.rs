@@ -1,14 +1,14 @@
 //! ZRANGE and its older forms, and ZRANGESTORE.
 
 use super::bounds::{Limit, RankRange, parse_lex_range, parse_score_range};
-use super::thresholds;
+use super::{NEVER_SMALL, thresholds};
 use crate::engine::ctx::{ReadCtx, WriteCtx};
 use crate::engine::notify::EventClass;
 use crate::engine::spec::{Categories, CommandSpec, Flags, Group, Handled, KeyFlags, KeySpec, Run};
 use crate::resp::args::Args;
 use crate::resp::error::CommandError;
 use crate::resp::reply::Reply;
-use crate::store::sorted_set::{LexRange, Score, ScoreRange, SortedSet};
+use crate::store::sorted_set::{LexRange, Score, ScoreRange, SortedSet, Thresholds};
 use crate::store::value::ValueType;
 use std::ops::Range;
 
@@ -235,6 +235,24 @@ impl<'a> Query<'a> {
         };
         self.limit.on(ranks, self.reversed)
     }
+
+    /// A board of the members asked for. They enter it in the order asked for, and only a range of ranks knows
+    /// beforehand how many they are: as in Redis, which shows in the sign of a zero.
+    fn collect(&self, board: &SortedSet, mut thresholds: Thresholds) -> SortedSet {
+        let ranks = self.ranks(board);
+        if matches!(self.bounds, Bounds::Rank(_)) && ranks.len() > thresholds.max_entries {
+            thresholds = NEVER_SMALL;
+        }
+        let members = board.range(ranks);
+        if !self.reversed {
+            return SortedSet::from_sorted(members, thresholds);
+        }
+        let mut collected = SortedSet::new();
+        for (member, score) in members.rev() {
+            collected.insert(member, score, thresholds);
+        }
+        collected
+    }
 }
 
 /// Writes members, each with its score when asked for: a pair in RESP3, one after the other in RESP2.
@@ -308,7 +326,7 @@ fn zrangestore(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
     let query = Query::parse(args.from(3), Form::ZRANGESTORE)?;
     let source = ctx.read::<SortedSet>(args.arg(2))?;
     let result = source.map_or_else(SortedSet::new, |board| {
-        SortedSet::from_sorted(board.range(query.ranks(board)), thresholds(ctx.settings()))
+        query.collect(board, thresholds(ctx.settings()))
     });
     ctx.count_lookup(source.is_some());
     store(ctx, args.arg(1), result, "zrangestore");

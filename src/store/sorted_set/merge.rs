@@ -1,12 +1,12 @@
 //! Union, intersection and difference of boards and sets (ZUNION and its family).
 //!
-//! Scores follow Redis: a score is multiplied by the weight of its input, a product
-//! or a sum that is not a number counts as 0, inputs are combined from the smallest
-//! to the largest. The result has the encoding of a board built afresh.
+//! A plain set takes part as a board on which every member has score 1. Scores follow
+//! Redis: a score is multiplied by the weight of its input, a product or a sum that is
+//! not a number counts as 0, inputs are combined from the smallest to the largest.
 
-use super::{Score, SortedSet, Thresholds};
-use hashbrown::{HashMap, HashSet};
-use std::borrow::Cow;
+use super::{Score, SortedSet};
+use crate::store::set::{Member, Set};
+use hashbrown::HashMap;
 
 /// How the scores of one member in several inputs become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -17,42 +17,85 @@ pub enum Aggregate {
     Max,
 }
 
-/// Members to combine.
-#[derive(Debug)]
-pub enum Source<'a> {
+/// Members with scores in the order of a board, borrowed from the inputs.
+pub type Entries<'s> = Vec<(&'s [u8], Score)>;
+
+enum Source<'a> {
     Board(&'a SortedSet),
-    /// The distinct members of a set; each has score 1.
-    Members(Vec<Cow<'a, [u8]>>),
+    Set {
+        set: &'a Set,
+        /// The members if they are kept as numbers, which is so for small sets only.
+        texts: Vec<Vec<u8>>,
+    },
+    Nothing,
 }
 
-/// A source and the factor of its scores.
-#[derive(Debug)]
+/// Members to combine and the factor of their scores.
 pub struct Input<'a> {
-    pub source: Source<'a>,
+    source: Source<'a>,
     pub weight: f64,
 }
 
 impl<'a> Input<'a> {
-    pub fn board(board: &'a SortedSet) -> Input<'a> {
+    fn new(source: Source<'a>) -> Input<'a> {
         Input {
-            source: Source::Board(board),
+            source,
             weight: 1.0,
         }
+    }
+
+    pub fn board(board: &'a SortedSet) -> Input<'a> {
+        Input::new(Source::Board(board))
+    }
+
+    pub fn set(set: &'a Set) -> Input<'a> {
+        let texts = match set.iter().next() {
+            Some(Member::Int(_)) => set.iter().map(|member| member.to_vec()).collect(),
+            _ => Vec::new(),
+        };
+        Input::new(Source::Set { set, texts })
+    }
+
+    /// No members.
+    pub fn nothing() -> Input<'a> {
+        Input::new(Source::Nothing)
     }
 
     fn len(&self) -> usize {
         match &self.source {
             Source::Board(board) => board.len(),
-            Source::Members(members) => members.len(),
+            Source::Set { set, .. } => set.len(),
+            Source::Nothing => 0,
         }
     }
 
-    fn for_each<'s>(&'s self, mut visit: impl FnMut(&'s [u8], Score)) {
+    #[inline]
+    fn score(&self, member: &[u8]) -> Option<Score> {
         match &self.source {
-            Source::Board(board) => board
-                .iter()
-                .for_each(|(member, score)| visit(member, score)),
-            Source::Members(members) => members.iter().for_each(|member| visit(member, Score::ONE)),
+            Source::Board(board) => board.score(member),
+            Source::Set { set, .. } => set.contains(member).then_some(Score::ONE),
+            Source::Nothing => None,
+        }
+    }
+
+    /// Visits the members until `visit` says false.
+    #[inline]
+    fn visit<'s>(&'s self, mut visit: impl FnMut(&'s [u8], Score) -> bool) {
+        match &self.source {
+            Source::Board(board) => {
+                board.iter().all(|(member, score)| visit(member, score));
+            }
+            Source::Set { set, texts } if texts.is_empty() => {
+                set.iter().all(|member| match member {
+                    Member::Bytes(member) => visit(member, Score::ONE),
+                    // A set keeps either all of its members as numbers or none.
+                    Member::Int(_) => true,
+                });
+            }
+            Source::Set { texts, .. } => {
+                texts.iter().all(|member| visit(member, Score::ONE));
+            }
+            Source::Nothing => {}
         }
     }
 }
@@ -63,6 +106,7 @@ fn number(value: f64) -> f64 {
 }
 
 impl Aggregate {
+    #[inline]
     fn apply(self, target: f64, value: f64) -> f64 {
         match self {
             Aggregate::Sum => number(target + value),
@@ -79,84 +123,59 @@ fn by_len<'s, 'a>(inputs: &'s [Input<'a>]) -> Vec<&'s Input<'a>> {
     inputs
 }
 
-fn finish(
-    entries: impl Iterator<Item = (impl AsRef<[u8]>, f64)>,
-    thresholds: Thresholds,
-) -> SortedSet {
-    let entries: Vec<_> = entries
-        .map(|(member, score)| (member, Score::new(score).unwrap_or_default()))
-        .collect();
-    let borrowed = entries
-        .iter()
-        .map(|(member, score)| (member.as_ref(), *score))
-        .collect();
-    SortedSet::from_unsorted(borrowed, thresholds)
+fn sorted(mut entries: Entries<'_>) -> Entries<'_> {
+    entries.sort_unstable_by(|a, b| a.1.cmp(&b.1).then_with(|| a.0.cmp(b.0)));
+    entries
+}
+
+/// A sum or product as a score; those above make none that is not a number.
+fn score_of(value: f64) -> Score {
+    Score::new(value).unwrap_or_default()
 }
 
 /// Every member of any input.
-pub fn union(inputs: &[Input<'_>], aggregate: Aggregate, thresholds: Thresholds) -> SortedSet {
-    let mut scores: HashMap<&[u8], f64, foldhash::fast::RandomState> = HashMap::default();
-    for input in by_len(inputs) {
-        input.for_each(|member, score| {
+pub fn union<'s>(inputs: &'s [Input<'_>], aggregate: Aggregate) -> Entries<'s> {
+    let inputs = by_len(inputs);
+    let most = inputs.last().map_or(0, |input| input.len());
+    let mut scores: HashMap<&[u8], f64, foldhash::fast::RandomState> =
+        HashMap::with_capacity_and_hasher(most, Default::default());
+    for input in inputs {
+        input.visit(|member, score| {
             let value = number(score.get() * input.weight);
             scores
                 .entry(member)
                 .and_modify(|target| *target = aggregate.apply(*target, value))
                 .or_insert(value);
+            true
         });
     }
-    finish(scores.into_iter(), thresholds)
-}
-
-/// Looks members up in an input.
-enum Lookup<'s> {
-    Board(&'s SortedSet),
-    Members(HashSet<&'s [u8], foldhash::fast::RandomState>),
-}
-
-impl<'s> Lookup<'s> {
-    fn new(input: &'s Input<'_>) -> Lookup<'s> {
-        match &input.source {
-            Source::Board(board) => Lookup::Board(board),
-            Source::Members(members) => {
-                Lookup::Members(members.iter().map(|member| &**member).collect())
-            }
-        }
-    }
-
-    fn score(&self, member: &[u8]) -> Option<Score> {
-        match self {
-            Lookup::Board(board) => board.score(member),
-            Lookup::Members(members) => members.contains(member).then_some(Score::ONE),
-        }
-    }
+    let entries = scores.into_iter();
+    sorted(
+        entries
+            .map(|(member, value)| (member, score_of(value)))
+            .collect(),
+    )
 }
 
 /// The members that every input has. No input, no members.
-pub fn intersect(inputs: &[Input<'_>], aggregate: Aggregate, thresholds: Thresholds) -> SortedSet {
+pub fn intersect<'s>(inputs: &'s [Input<'_>], aggregate: Aggregate) -> Entries<'s> {
     let inputs = by_len(inputs);
     let Some((smallest, others)) = inputs.split_first() else {
-        return SortedSet::new();
+        return Entries::new();
     };
-    if smallest.len() == 0 {
-        return SortedSet::new();
-    }
-    let lookups: Vec<_> = others
-        .iter()
-        .map(|input| (Lookup::new(input), input.weight))
-        .collect();
-    let mut entries = Vec::new();
-    smallest.for_each(|member, score| {
+    let mut entries = Entries::new();
+    smallest.visit(|member, score| {
         let mut target = number(score.get() * smallest.weight);
-        for (lookup, weight) in &lookups {
-            let Some(score) = lookup.score(member) else {
-                return;
+        for other in others {
+            let Some(score) = other.score(member) else {
+                return true;
             };
-            target = aggregate.apply(target, score.get() * weight);
+            target = aggregate.apply(target, score.get() * other.weight);
         }
-        entries.push((member, target));
+        entries.push((member, score_of(target)));
+        true
     });
-    finish(entries.into_iter(), thresholds)
+    sorted(entries)
 }
 
 /// How many members every input has, counting no further than `limit` if it is given.
@@ -166,39 +185,150 @@ pub fn intersect_count(inputs: &[Input<'_>], limit: Option<usize>) -> usize {
         return 0;
     };
     let limit = limit.unwrap_or(usize::MAX);
-    if smallest.len() == 0 || limit == 0 {
-        return 0;
-    }
-    let lookups: Vec<_> = others.iter().map(|input| Lookup::new(input)).collect();
-    let in_all = |member: &[u8]| lookups.iter().all(|lookup| lookup.score(member).is_some());
-    match &smallest.source {
-        Source::Board(board) => board
-            .iter()
-            .filter(|(member, _)| in_all(member))
-            .take(limit)
-            .count(),
-        Source::Members(members) => members
-            .iter()
-            .filter(|member| in_all(member))
-            .take(limit)
-            .count(),
-    }
+    let mut count = 0;
+    smallest.visit(|member, _| {
+        if count == limit {
+            return false;
+        }
+        if others.iter().all(|other| other.score(member).is_some()) {
+            count += 1;
+        }
+        true
+    });
+    count
 }
 
 /// The members of the first input that no other has, with their scores in the first.
-pub fn diff(inputs: &[Input<'_>], thresholds: Thresholds) -> SortedSet {
+pub fn diff<'s>(inputs: &'s [Input<'_>]) -> Entries<'s> {
     let Some((first, others)) = inputs.split_first() else {
-        return SortedSet::new();
+        return Entries::new();
     };
-    let lookups: Vec<_> = others.iter().map(Lookup::new).collect();
-    let mut entries = Vec::new();
-    first.for_each(|member, score| {
-        if lookups.iter().all(|lookup| lookup.score(member).is_none()) {
+    let mut entries = Entries::new();
+    first.visit(|member, score| {
+        if others.iter().all(|other| other.score(member).is_none()) {
             entries.push((member, score));
         }
+        true
     });
     match first.source {
-        Source::Board(_) => SortedSet::from_sorted(entries, thresholds),
-        Source::Members(_) => SortedSet::from_unsorted(entries, thresholds),
+        Source::Board(_) | Source::Nothing => entries,
+        Source::Set { .. } => sorted(entries),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::set::SetLimits;
+    use crate::store::sorted_set::Thresholds;
+
+    const SET_LIMITS: SetLimits = SetLimits {
+        intset_entries: 4,
+        listpack_entries: 4,
+        listpack_value_len: 8,
+    };
+
+    fn board(entries: &[(&str, f64)], thresholds: Thresholds) -> SortedSet {
+        let mut board = SortedSet::new();
+        for (member, score) in entries {
+            board.insert(member.as_bytes(), Score::new(*score).unwrap(), thresholds);
+        }
+        board
+    }
+
+    fn set(members: &[&str]) -> Set {
+        let mut set = Set::new();
+        for member in members {
+            set.insert(member.as_bytes(), SET_LIMITS);
+        }
+        set
+    }
+
+    fn shown(entries: Entries<'_>) -> String {
+        let entries = entries.iter();
+        let shown: Vec<_> = entries
+            .map(|(member, score)| format!("{}={}", member.escape_ascii(), score.get()))
+            .collect();
+        shown.join(" ")
+    }
+
+    fn weighted<'a>(mut input: Input<'a>, weight: f64) -> Input<'a> {
+        input.weight = weight;
+        input
+    }
+
+    /// Both encodings of boards.
+    const EITHER: [Thresholds; 2] = [
+        Thresholds {
+            max_entries: 128,
+            max_value: 64,
+        },
+        Thresholds {
+            max_entries: 0,
+            max_value: 0,
+        },
+    ];
+
+    #[test]
+    fn boards_and_sets_of_each_form_combine() {
+        for thresholds in EITHER {
+            let first = board(&[("1", 10.0), ("2", 20.0), ("x", 5.0)], thresholds);
+            let sets = [
+                set(&["2", "3", "1"]),
+                set(&["2", "3", "1", "y"]),
+                set(&["2", "3", "1", "y", "a member of some length"]),
+            ];
+            for set in &sets {
+                let inputs = [Input::board(&first), weighted(Input::set(set), 3.0)];
+                let union = shown(union(&inputs, Aggregate::Sum));
+                assert!(union.starts_with("3=3 "), "{union}");
+                assert!(union.ends_with("x=5 1=13 2=23"), "{union}");
+                assert_eq!(
+                    shown(intersect(&inputs, Aggregate::Max)),
+                    "1=10 2=20",
+                    "{}",
+                    set.encoding()
+                );
+                assert_eq!(intersect_count(&inputs, None), 2);
+                assert_eq!(intersect_count(&inputs, Some(1)), 1);
+                assert_eq!(shown(diff(&inputs)), "x=5");
+                let inputs = [Input::set(set), Input::board(&first)];
+                assert!(shown(diff(&inputs)).starts_with("3=1"));
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_neutral_or_absorbing() {
+        let first = board(&[("a", 1.0)], EITHER[0]);
+        let inputs = [Input::nothing(), Input::board(&first)];
+        assert_eq!(shown(union(&inputs, Aggregate::Sum)), "a=1");
+        assert_eq!(shown(intersect(&inputs, Aggregate::Sum)), "");
+        assert_eq!(intersect_count(&inputs, None), 0);
+        assert_eq!(shown(diff(&inputs)), "");
+        assert_eq!(shown(diff(&[])), "");
+        assert_eq!(shown(union(&[], Aggregate::Min)), "");
+        assert_eq!(shown(intersect(&[], Aggregate::Min)), "");
+    }
+
+    #[test]
+    fn what_is_not_a_number_counts_as_zero() {
+        let up = board(&[("a", f64::INFINITY)], EITHER[0]);
+        let down = board(&[("a", f64::NEG_INFINITY)], EITHER[0]);
+        let inputs = [Input::board(&up), Input::board(&down)];
+        assert_eq!(shown(union(&inputs, Aggregate::Sum)), "a=0");
+        assert_eq!(shown(intersect(&inputs, Aggregate::Sum)), "a=0");
+        assert_eq!(shown(intersect(&inputs, Aggregate::Min)), "a=-inf");
+        let inputs = [weighted(Input::board(&up), 0.0)];
+        assert_eq!(shown(union(&inputs, Aggregate::Sum)), "a=0");
+    }
+
+    #[test]
+    fn one_board_may_be_several_inputs() {
+        let first = board(&[("a", 1.0), ("b", 2.0)], EITHER[0]);
+        let inputs = [Input::board(&first), weighted(Input::board(&first), 2.0)];
+        assert_eq!(shown(union(&inputs, Aggregate::Sum)), "a=3 b=6");
+        assert_eq!(shown(intersect(&inputs, Aggregate::Min)), "a=1 b=2");
+        assert_eq!(shown(diff(&inputs)), "");
     }
 }

@@ -1,8 +1,8 @@
 //! The score of a member: a double that is never NaN.
 //!
-//! Negative zero is normalised to zero on the way in, so that equal scores have
-//! equal bits and a score prints the same way in both encodings (Redis prints
-//! `-0` in one of them and `0` in the other).
+//! Negative zero equals zero and has the same place in the order, but keeps its sign:
+//! Redis shows `-0` where a score comes from a command or the big encoding. The
+//! small encoding drops the sign, as Redis's does.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
@@ -19,13 +19,13 @@ impl Score {
     /// Positive infinity, the greatest score.
     pub const MAX: Score = Score(f64::INFINITY);
 
-    /// `None` for NaN; negative zero becomes zero.
+    /// `None` for NaN.
     #[inline]
     pub fn new(value: f64) -> Option<Score> {
         if value.is_nan() {
             None
         } else {
-            Some(Score(value + 0.0))
+            Some(Score(value))
         }
     }
 
@@ -43,16 +43,17 @@ impl Score {
     /// An integer that orders as the scores do.
     #[inline]
     pub(super) fn order_bits(self) -> u64 {
-        let bits = self.0.to_bits();
+        // Adding zero takes the sign off negative zero.
+        let bits = (self.0 + 0.0).to_bits();
         let flip = ((bits as i64 >> 63) as u64) | (1 << 63);
         bits ^ flip
     }
 
-    /// The score as an integer of 32 bits, if it is one.
+    /// The score as an integer of 32 bits, if it is one; negative zero is none.
     #[inline]
     pub(super) fn as_i32(self) -> Option<i32> {
         let integer = self.0 as i32;
-        (integer as f64 == self.0).then_some(integer)
+        (f64::from(integer).to_bits() == self.0.to_bits()).then_some(integer)
     }
 }
 
@@ -87,7 +88,7 @@ impl Ord for Score {
 
 impl Hash for Score {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.to_bits().hash(state);
+        self.order_bits().hash(state);
     }
 }
 
@@ -102,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn order_is_by_value_and_zero_has_one_form() {
+    fn order_is_by_value_and_zero_has_one_place() {
         let ascending = [
             f64::NEG_INFINITY,
             -1.79e308,
@@ -122,7 +123,9 @@ mod tests {
         }
         let negative_zero = Score::new(-0.0).unwrap();
         assert_eq!(negative_zero, Score::ZERO);
-        assert!(negative_zero.get().is_sign_positive());
+        assert!(negative_zero.get().is_sign_negative());
+        assert_eq!(negative_zero.cmp(&Score::ZERO), Ordering::Equal);
+        assert_eq!(negative_zero.as_i32(), None);
         assert_eq!(Score::new(f64::NAN), None);
         assert_eq!(Score::MAX.checked_add(f64::NEG_INFINITY), None);
     }
