@@ -18,8 +18,18 @@ fn field(entry: &[Value], index: usize) -> String {
             let words: BTreeSet<String> = items.iter().map(Value::text).collect();
             format!("{words:?}")
         }
+        Value::Array(specs) if index == 8 => {
+            format!("{:?}", specs.iter().map(without_notes).collect::<Vec<_>>())
+        }
         other => format!("{other:?}"),
     }
+}
+
+/// A key spec without the sentence for people that some have in front.
+fn without_notes(spec: &Value) -> Vec<Value> {
+    let words = spec.items();
+    let notes = words.first().is_some_and(|word| word.text() == "notes");
+    words.into_iter().skip(if notes { 2 } else { 0 }).collect()
 }
 
 const FIELDS: &[(usize, &str)] = &[

@@ -226,9 +226,7 @@ fn legacy_range(spec: &CommandSpec) -> (i64, i64, i64) {
         range = Some(match range {
             None => (first, last, step as i64),
             // Ranges that follow each other without a gap are one.
-            Some((start, end, old_step)) if end >= 0 && end + 1 == first && last >= 0 => {
-                (start, last, old_step)
-            }
+            Some((start, end, old_step)) if end >= 0 && end + 1 == first => (start, last, old_step),
             Some(old) => old,
         });
     }
