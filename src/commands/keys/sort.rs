@@ -14,6 +14,7 @@ use crate::resp::reply::Reply;
 use crate::store::decimal::Scratch;
 use crate::store::keyspace::Db;
 use crate::store::list::List;
+use crate::store::sorted_set::SortedSet;
 use crate::store::value::{Type, Value, ValueRef};
 use std::cmp::Ordering;
 
@@ -118,6 +119,10 @@ impl<'a> Options<'a> {
 
 fn sort(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
     let options = Options::parse(args.from(2), true)?;
+    if matches!(ctx.value(args.arg(1)), Some(ValueRef::SortedSet(_))) {
+        // Redis sorts a board only in its big form, and leaves it so.
+        ctx.update(args.arg(1), |board: &mut SortedSet, _| board.outgrow())?;
+    }
     let from_script = ctx.session.origin == Origin::Script;
     let now_ms = ctx.now.unix_ms();
     let sorted = sorted(

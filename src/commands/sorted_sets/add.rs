@@ -1,13 +1,13 @@
 //! ZADD and ZINCRBY.
 
-use super::{NEVER_SMALL, thresholds};
+use super::thresholds;
 use crate::engine::ctx::{Lent, WriteCtx};
 use crate::engine::notify::EventClass;
 use crate::engine::spec::{Categories, CommandSpec, Flags, Group, Handled, KeyFlags, KeySpec, Run};
 use crate::resp::args::Args;
 use crate::resp::error::CommandError;
 use crate::resp::number::{parse_double, write_score};
-use crate::store::sorted_set::{Score, SortedSet};
+use crate::store::sorted_set::{Score, SortedSet, Thresholds};
 use bitflags::bitflags;
 
 pub const COMMANDS: &[CommandSpec] = &[
@@ -201,8 +201,9 @@ fn add_all(
 ) {
     let mut thresholds = thresholds(lent.settings);
     if pairs.len() / 2 > thresholds.max_entries {
-        // Redis counts pairs here, though they may name one member twice.
-        thresholds = NEVER_SMALL;
+        // As in Redis, which counts pairs even if they name one member twice.
+        board.outgrow();
+        thresholds = Thresholds::NEVER_SMALL;
     }
     let (mut added, mut rescored) = (0, 0);
     for position in (0..pairs.len()).step_by(2) {

@@ -3,14 +3,13 @@
 //! A plain set takes part as a board on which every member has score 1.
 
 use super::range::{store, write_members};
-use super::{NEVER_SMALL, thresholds};
+use super::thresholds;
 use crate::engine::ctx::{ReadCtx, WriteCtx};
 use crate::engine::spec::{Categories, CommandSpec, Flags, Group, Handled, KeyFlags, KeySpec, Run};
 use crate::resp::args::Args;
 use crate::resp::error::CommandError;
 use crate::resp::number::{parse_double, parse_i64};
-use crate::store::sorted_set::merge::{self, Aggregate, Entries, Input};
-use crate::store::sorted_set::{SortedSet, Thresholds};
+use crate::store::sorted_set::merge::{self, Aggregate, Input, Merged};
 use crate::store::value::ValueRef;
 
 pub const COMMANDS: &[CommandSpec] = &[
@@ -228,7 +227,7 @@ fn parse_aggregate(word: &[u8]) -> Result<Aggregate, CommandError> {
 }
 
 impl Operation {
-    fn run<'s>(self, inputs: &'s [Input<'_>], options: &Options) -> Entries<'s> {
+    fn run<'s>(self, inputs: &'s [Input<'_>], options: &Options) -> Merged<'s> {
         match self {
             Operation::Union => merge::union(inputs, options.aggregate),
             Operation::Intersection => merge::intersect(inputs, options.aggregate),
@@ -244,8 +243,8 @@ fn show(ctx: &mut ReadCtx<'_>, args: Args<'_>, operation: Operation, name: &str)
         inputs.push(input(ctx.value(key))?);
     }
     let options = Options::parse(rest, &mut inputs, operation, Purpose::Show)?;
-    let entries = operation.run(&inputs, &options);
-    write_members(ctx.reply, entries.into_iter(), options.with_scores);
+    let merged = operation.run(&inputs, &options);
+    write_members(ctx.reply, merged.iter(), options.with_scores);
     Ok(())
 }
 
@@ -264,19 +263,11 @@ fn combine_and_store(
             inputs.push(input(value)?);
         }
         let options = Options::parse(rest, &mut inputs, operation, Purpose::Store)?;
-        result(operation.run(&inputs, &options), thresholds(ctx.settings()))
+        let merged = operation.run(&inputs, &options);
+        merged.to_board(thresholds(ctx.settings()))
     };
     store(ctx, args.arg(1), result, name);
     Ok(())
-}
-
-/// The board of a result, which begins big unless it is small as a whole.
-fn result(entries: Entries<'_>, thresholds: Thresholds) -> SortedSet {
-    let fits = entries.len() <= thresholds.max_entries
-        && entries
-            .iter()
-            .all(|(member, _)| member.len() <= thresholds.max_value);
-    SortedSet::from_sorted(entries, if fits { thresholds } else { NEVER_SMALL })
 }
 
 fn zunion(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {

@@ -34,10 +34,3 @@ fn thresholds(settings: &Settings) -> Thresholds {
         max_value: settings.zset_max_listpack_value,
     }
 }
-
-/// For a board that is known to outgrow the small encoding. As in Redis it begins big, which shows in the sign of a
-/// zero that the small encoding drops.
-const NEVER_SMALL: Thresholds = Thresholds {
-    max_entries: 0,
-    max_value: 0,
-};

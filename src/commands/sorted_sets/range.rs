@@ -1,7 +1,7 @@
 //! ZRANGE and its older forms, and ZRANGESTORE.
 
 use super::bounds::{Limit, RankRange, parse_lex_range, parse_score_range};
-use super::{NEVER_SMALL, thresholds};
+use super::thresholds;
 use crate::engine::ctx::{ReadCtx, WriteCtx};
 use crate::engine::notify::EventClass;
 use crate::engine::spec::{Categories, CommandSpec, Flags, Group, Handled, KeyFlags, KeySpec, Run};
@@ -241,7 +241,7 @@ impl<'a> Query<'a> {
     fn collect(&self, board: &SortedSet, mut thresholds: Thresholds) -> SortedSet {
         let ranks = self.ranks(board);
         if matches!(self.bounds, Bounds::Rank(_)) && ranks.len() > thresholds.max_entries {
-            thresholds = NEVER_SMALL;
+            thresholds = Thresholds::NEVER_SMALL;
         }
         let members = board.range(ranks);
         if !self.reversed {

@@ -4,7 +4,7 @@
 //! Redis: a score is multiplied by the weight of its input, a product or a sum that is
 //! not a number counts as 0, inputs are combined from the smallest to the largest.
 
-use super::{Score, SortedSet};
+use super::{Score, SortedSet, Thresholds};
 use crate::store::set::{Member, Set};
 use hashbrown::HashMap;
 
@@ -17,8 +17,40 @@ pub enum Aggregate {
     Max,
 }
 
-/// Members with scores in the order of a board, borrowed from the inputs.
-pub type Entries<'s> = Vec<(&'s [u8], Score)>;
+/// The result of a merge: members, still in the memory of the inputs, in the order of a board.
+#[derive(Default)]
+pub struct Merged<'s> {
+    entries: Vec<(&'s [u8], Score)>,
+}
+
+impl<'s> Merged<'s> {
+    fn from_unsorted(mut entries: Vec<(&'s [u8], Score)>) -> Merged<'s> {
+        entries.sort_unstable_by(|a, b| a.1.cmp(&b.1).then_with(|| a.0.cmp(b.0)));
+        Merged { entries }
+    }
+
+    /// The members in ascending order, to show them without a board.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&'s [u8], Score)> {
+        self.entries.iter().copied()
+    }
+
+    /// A board of the members. As in Redis it is small only if it is so as a whole, else big from its first member
+    /// on, which shows in the sign of a zero that the small encoding drops.
+    pub fn to_board(&self, thresholds: Thresholds) -> SortedSet {
+        let small = self.entries.len() <= thresholds.max_entries
+            && self
+                .iter()
+                .all(|(member, _)| member.len() <= thresholds.max_value);
+        SortedSet::from_sorted(
+            self.iter(),
+            if small {
+                thresholds
+            } else {
+                Thresholds::NEVER_SMALL
+            },
+        )
+    }
+}
 
 enum Source<'a> {
     Board(&'a SortedSet),
@@ -123,18 +155,13 @@ fn by_len<'s, 'a>(inputs: &'s [Input<'a>]) -> Vec<&'s Input<'a>> {
     inputs
 }
 
-fn sorted(mut entries: Entries<'_>) -> Entries<'_> {
-    entries.sort_unstable_by(|a, b| a.1.cmp(&b.1).then_with(|| a.0.cmp(b.0)));
-    entries
-}
-
 /// A sum or product as a score; those above make none that is not a number.
 fn score_of(value: f64) -> Score {
     Score::new(value).unwrap_or_default()
 }
 
 /// Every member of any input.
-pub fn union<'s>(inputs: &'s [Input<'_>], aggregate: Aggregate) -> Entries<'s> {
+pub fn union<'s>(inputs: &'s [Input<'_>], aggregate: Aggregate) -> Merged<'s> {
     let inputs = by_len(inputs);
     let most = inputs.last().map_or(0, |input| input.len());
     let mut scores: HashMap<&[u8], f64, foldhash::fast::RandomState> =
@@ -150,7 +177,7 @@ pub fn union<'s>(inputs: &'s [Input<'_>], aggregate: Aggregate) -> Entries<'s> {
         });
     }
     let entries = scores.into_iter();
-    sorted(
+    Merged::from_unsorted(
         entries
             .map(|(member, value)| (member, score_of(value)))
             .collect(),
@@ -158,12 +185,12 @@ pub fn union<'s>(inputs: &'s [Input<'_>], aggregate: Aggregate) -> Entries<'s> {
 }
 
 /// The members that every input has. No input, no members.
-pub fn intersect<'s>(inputs: &'s [Input<'_>], aggregate: Aggregate) -> Entries<'s> {
+pub fn intersect<'s>(inputs: &'s [Input<'_>], aggregate: Aggregate) -> Merged<'s> {
     let inputs = by_len(inputs);
     let Some((smallest, others)) = inputs.split_first() else {
-        return Entries::new();
+        return Merged::default();
     };
-    let mut entries = Entries::new();
+    let mut entries = Vec::new();
     smallest.visit(|member, score| {
         let mut target = number(score.get() * smallest.weight);
         for other in others {
@@ -175,7 +202,7 @@ pub fn intersect<'s>(inputs: &'s [Input<'_>], aggregate: Aggregate) -> Entries<'
         entries.push((member, score_of(target)));
         true
     });
-    sorted(entries)
+    Merged::from_unsorted(entries)
 }
 
 /// How many members every input has, counting no further than `limit` if it is given.
@@ -199,11 +226,11 @@ pub fn intersect_count(inputs: &[Input<'_>], limit: Option<usize>) -> usize {
 }
 
 /// The members of the first input that no other has, with their scores in the first.
-pub fn diff<'s>(inputs: &'s [Input<'_>]) -> Entries<'s> {
+pub fn diff<'s>(inputs: &'s [Input<'_>]) -> Merged<'s> {
     let Some((first, others)) = inputs.split_first() else {
-        return Entries::new();
+        return Merged::default();
     };
-    let mut entries = Entries::new();
+    let mut entries = Vec::new();
     first.visit(|member, score| {
         if others.iter().all(|other| other.score(member).is_none()) {
             entries.push((member, score));
@@ -211,8 +238,8 @@ pub fn diff<'s>(inputs: &'s [Input<'_>]) -> Entries<'s> {
         true
     });
     match first.source {
-        Source::Board(_) | Source::Nothing => entries,
-        Source::Set { .. } => sorted(entries),
+        Source::Board(_) | Source::Nothing => Merged { entries },
+        Source::Set { .. } => Merged::from_unsorted(entries),
     }
 }
 
@@ -220,7 +247,7 @@ pub fn diff<'s>(inputs: &'s [Input<'_>]) -> Entries<'s> {
 mod tests {
     use super::*;
     use crate::store::set::SetLimits;
-    use crate::store::sorted_set::Thresholds;
+    use crate::store::sorted_set::{Encoding, Thresholds};
 
     const SET_LIMITS: SetLimits = SetLimits {
         intset_entries: 4,
@@ -244,8 +271,8 @@ mod tests {
         set
     }
 
-    fn shown(entries: Entries<'_>) -> String {
-        let entries = entries.iter();
+    fn shown(merged: Merged<'_>) -> String {
+        let entries = merged.iter();
         let shown: Vec<_> = entries
             .map(|(member, score)| format!("{}={}", member.escape_ascii(), score.get()))
             .collect();
@@ -263,10 +290,7 @@ mod tests {
             max_entries: 128,
             max_value: 64,
         },
-        Thresholds {
-            max_entries: 0,
-            max_value: 0,
-        },
+        Thresholds::NEVER_SMALL,
     ];
 
     #[test]
@@ -309,6 +333,25 @@ mod tests {
         assert_eq!(shown(diff(&[])), "");
         assert_eq!(shown(union(&[], Aggregate::Min)), "");
         assert_eq!(shown(intersect(&[], Aggregate::Min)), "");
+    }
+
+    #[test]
+    fn a_result_is_small_only_as_a_whole() {
+        let long = "x".repeat(65);
+        let first = board(&[("a", 0.0), ("b", 1.0), (&long, 2.0)], EITHER[1]);
+        let inputs = [weighted(Input::board(&first), -1.0)];
+        let merged = union(&inputs, Aggregate::Sum);
+        let big = merged.to_board(EITHER[0]);
+        big.check();
+        assert!(big.iter().eq(merged.iter()));
+        assert_eq!(big.encoding(), Encoding::Skiplist);
+        assert!(big.score(b"a").unwrap().get().is_sign_negative());
+        let short = board(&[("a", 0.0), ("b", 1.0)], EITHER[1]);
+        let inputs = [weighted(Input::board(&short), -1.0)];
+        let small = union(&inputs, Aggregate::Sum).to_board(EITHER[0]);
+        small.check();
+        assert_eq!(small.encoding(), Encoding::Listpack);
+        assert_eq!(small.len(), 2);
     }
 
     #[test]

@@ -38,6 +38,14 @@ pub struct Thresholds {
     pub max_value: usize,
 }
 
+impl Thresholds {
+    /// For a board that is known to outgrow the small encoding.
+    pub const NEVER_SMALL: Thresholds = Thresholds {
+        max_entries: 0,
+        max_value: 0,
+    };
+}
+
 impl Default for Thresholds {
     /// Redis's defaults.
     fn default() -> Self {
@@ -290,6 +298,17 @@ impl SortedSet {
         }
         big.update_with(member, |_| Some(score));
         self.put(Owned::Big(big));
+    }
+
+    /// Leaves the small encoding for good, as some commands of Redis make a board do. O(n) the first time.
+    pub fn outgrow(&mut self) {
+        if self.is_big() || self.is_empty() {
+            return;
+        }
+        let small = SortedSet {
+            word: std::mem::replace(&mut self.word, std::ptr::null_mut()),
+        };
+        *self = SortedSet::from_sorted(&small, Thresholds::NEVER_SMALL);
     }
 
     /// Sets the score of a member; returns the old one. O(log n).

@@ -132,3 +132,21 @@ fn big_board_agrees_with_model() {
         40_000,
     );
 }
+
+#[test]
+fn a_board_that_outgrew_keeps_its_members() {
+    let thresholds = Thresholds::default();
+    let mut board = SortedSet::new();
+    board.outgrow();
+    assert!(board.is_empty());
+    for number in 0..20 {
+        board.insert(&[number; 3], Score::from(i32::from(number)), thresholds);
+    }
+    let copy = board.clone();
+    for _ in 0..2 {
+        board.outgrow();
+        board.check();
+        assert_eq!(board.encoding(), Encoding::Skiplist);
+        assert_eq!(board, copy);
+    }
+}
