@@ -15,6 +15,7 @@ mod numbers;
 mod picks;
 mod pubsub;
 mod scanning;
+mod scripting;
 mod server;
 mod sets;
 mod sorted_sets;
@@ -47,6 +48,7 @@ pub const FAMILIES: &[&[CommandSpec]] = &[
     sorted_sets::REMOVE_COMMANDS,
     sorted_sets::SCAN_COMMANDS,
     strings::COMMANDS,
+    scripting::COMMANDS,
     server::COMMANDS,
     server::COMMAND_COMMANDS,
     server::CONFIG_COMMANDS,

@@ -492,6 +492,12 @@ impl ControlCtx<'_> {
         self.session.origin = origin;
     }
 
+    /// Counts this command as failed although its reply is written; `counted` says that its error is counted already.
+    pub fn note_failure(&mut self, counted: bool) {
+        self.log.failed = true;
+        self.log.error_counted = counted;
+    }
+
     /// Marks the last interaction of the client, for handlers that take long.
     pub fn touch_client(&self) {
         self.session

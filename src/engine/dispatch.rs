@@ -8,7 +8,7 @@ use super::keys;
 use super::session::{Origin, ReplyMode, Session};
 use super::spec::{Flags, Handled, Run};
 use super::stats::count;
-use super::table::{Command, CommandId};
+use super::table::{Command, CommandId, CommandTable, ResolveError};
 use super::time::Moment;
 use super::{ChangeLog, Engine};
 use crate::resp::args::{Args, OwnedArgs};
@@ -36,7 +36,7 @@ pub enum Outcome {
 }
 
 /// Access that the request needs; cheap, and without the engine's lock.
-pub fn access_for(table: &super::table::CommandTable, session: &Session, args: Args<'_>) -> Access {
+pub fn access_for(table: &CommandTable, session: &Session, args: Args<'_>) -> Access {
     let Ok(command) = table.resolve(args) else {
         return Access::Shared;
     };
@@ -140,7 +140,7 @@ impl Engine {
     /// Resolve, gates, and queueing inside a transaction.
     fn admit<'t>(
         &self,
-        table: &'t super::table::CommandTable,
+        table: &'t CommandTable,
         session: &mut Session,
         args: Args<'_>,
         reply: &mut Reply,
@@ -149,11 +149,11 @@ impl Engine {
         let command = match table.resolve(args) {
             Ok(command) => command,
             Err(error) => {
-                if let super::table::ResolveError::Arity(id) = error {
+                if let ResolveError::Arity(id) = error {
                     count(&self.stats.command(id).rejected, 1);
                 }
                 refuse_transaction(session);
-                self.write_error(reply, &table.describe(&error, args));
+                self.write_error_bytes(reply, &table.describe(&error, args));
                 return Admission::Answered;
             }
         };
@@ -250,6 +250,12 @@ impl Engine {
             }
             Run::Container(_) => Err(CommandError::wrong_arity(&command.full_name)),
         };
+        if log.failed {
+            count(&self.stats.command(command.id).failed, 1);
+            if !log.error_counted {
+                self.stats.record_error(&String::from_utf8_lossy(reply.as_bytes().get(mark + 1..).unwrap_or_default()));
+            }
+        }
         let failed = handled.is_err();
         self.end(
             session,
@@ -286,7 +292,7 @@ impl Engine {
         log.block
     }
 
-    /// Runs a command of a transaction or a script.
+    /// Runs a command of a script.
     pub(super) fn run_nested(
         &mut self,
         session: &mut Session,
@@ -298,19 +304,13 @@ impl Engine {
         let command = match table.resolve(args) {
             Ok(command) => command,
             Err(error) => {
-                let text = match (session.origin, &error) {
-                    (Origin::Script, super::table::ResolveError::Unknown) => {
-                        "ERR Unknown Redis command called from script".to_string()
+                let text = match error {
+                    ResolveError::Unknown | ResolveError::UnknownSubcommand(_) => {
+                        "ERR Unknown Redis command called from script"
                     }
-                    (Origin::Script, super::table::ResolveError::UnknownSubcommand(_)) => {
-                        "ERR Unknown Redis command called from script".to_string()
-                    }
-                    (Origin::Script, super::table::ResolveError::Arity(_)) => {
-                        "ERR Wrong number of args calling Redis command from script".to_string()
-                    }
-                    _ => table.describe(&error, args),
+                    ResolveError::Arity(_) => "ERR Wrong number of args calling Redis command from script",
                 };
-                self.write_error(reply, &text);
+                self.write_error(reply, text);
                 return;
             }
         };
@@ -391,8 +391,12 @@ impl Engine {
 
     /// Writes an error that no handler raised.
     pub fn write_error(&self, reply: &mut Reply, text: &str) {
-        self.stats.record_error(text);
-        reply.error(text);
+        self.write_error_bytes(reply, text.as_bytes());
+    }
+
+    fn write_error_bytes(&self, reply: &mut Reply, text: &[u8]) {
+        self.stats.record_error(&String::from_utf8_lossy(text));
+        reply.error_bytes(text);
     }
 
     /// Removes the keys that the command names and whose deadline has passed.

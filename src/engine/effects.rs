@@ -15,6 +15,8 @@ use crate::resp::args::{Args, OwnedArgs};
 #[derive(Default)]
 pub struct EffectLog {
     enabled: bool,
+    /// What happens now is not to be replayed (redis.set_repl).
+    muted: bool,
     offset: u64,
     selected_db: Option<usize>,
     pending: Vec<u8>,
@@ -25,7 +27,12 @@ pub struct EffectLog {
 impl EffectLog {
     /// Whether anyone consumes the stream; a handler may skip building an effect when not.
     pub fn enabled(&self) -> bool {
-        self.enabled
+        self.enabled && !self.muted
+    }
+
+    /// Leaves effects out until this is taken back.
+    pub fn set_muted(&mut self, muted: bool) {
+        self.muted = muted;
     }
 
     /// Starts or stops encoding. The first effect after a start selects its database again.
@@ -78,7 +85,7 @@ impl EffectLog {
 
     /// Adds one effect in database `db`.
     pub fn push(&mut self, db: usize, args: Args<'_>) {
-        if !self.enabled {
+        if !self.enabled() {
             return;
         }
         if self.group_depth > 0 {
@@ -91,7 +98,7 @@ impl EffectLog {
 
     /// Adds one effect made of the given words.
     pub fn push_words(&mut self, db: usize, words: &[&[u8]]) {
-        if self.enabled {
+        if self.enabled() {
             self.push(db, OwnedArgs::from_slices(words).as_args());
         }
     }

@@ -43,7 +43,7 @@ const CLIENT_GATES: &[Gate] = &[
 ];
 
 /// For commands of scripts, in order.
-const SCRIPT_GATES: &[Gate] = &[script_allowed, memory, disk, replica];
+const SCRIPT_GATES: &[Gate] = &[script_allowed, read_only_script, disk, replica, memory];
 
 /// The first gate that refuses the call.
 pub fn check(call: &Call<'_>) -> Option<Refusal> {
@@ -115,8 +115,16 @@ fn script_allowed(call: &Call<'_>) -> Option<Refusal> {
     None
 }
 
+fn read_only_script(call: &Call<'_>) -> Option<Refusal> {
+    if call.session.script_read_only && call.command.flags.intersects(Flags::WRITE | Flags::MAY_REPLICATE) {
+        return error("ERR Write commands are not allowed from read-only scripts.");
+    }
+    None
+}
+
 fn memory(call: &Call<'_>) -> Option<Refusal> {
-    if has(call, Flags::DENYOOM) && call.engine.out_of_memory() {
+    let excused = call.session.script_allows_oom || call.session.script_has_written;
+    if has(call, Flags::DENYOOM) && !excused && call.engine.out_of_memory() {
         return error("OOM command not allowed when used memory > 'maxmemory'.");
     }
     None

@@ -134,8 +134,22 @@ pub trait Outside: Send + Sync {
     fn rewrite_settings(&mut self, settings: &Settings) -> Result<(), String>;
     /// Writes a line to the server's log.
     fn log(&mut self, text: &str);
+    /// Writes a script's line to the server's log; 0 is the least important level, 3 the most.
+    fn log_from_script(&mut self, level: u8, text: &str);
+    /// A running script lets go for a moment, so that others can be served; true tells it to end.
+    fn pause_script(&mut self, script: RunningScript) -> bool;
     /// Sleeps; only for DEBUG SLEEP and the like.
     fn sleep_us(&mut self, duration_us: u64);
+}
+
+/// A script in the middle of its run.
+#[derive(Clone, Copy, Debug)]
+pub struct RunningScript {
+    pub running_ms: u64,
+    /// Run time from which others are told that the server is busy (busy-reply-threshold).
+    pub busy_after_ms: u64,
+    /// It changed data and cannot be ended without leaving half of its work.
+    pub has_written: bool,
 }
 
 /// Memory of the process, in bytes.
@@ -184,6 +198,9 @@ pub struct ChangeLog {
     /// What goes to the log instead of the command.
     effects: Option<Vec<(usize, OwnedArgs)>>,
     block: Option<blocking::Block>,
+    /// The reply is an error that the handler wrote itself.
+    failed: bool,
+    error_counted: bool,
 }
 
 impl Engine {

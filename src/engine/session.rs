@@ -63,6 +63,12 @@ pub struct Session {
     pub patterns: Vec<bytes::Bytes>,
     pub shard_channels: Vec<bytes::Bytes>,
     pub random: Random,
+    /// The running script must not write.
+    pub script_read_only: bool,
+    /// The running script may use memory beyond maxmemory.
+    pub script_allows_oom: bool,
+    /// The running script has written, so that it is too late to refuse it memory.
+    pub script_has_written: bool,
 }
 
 impl Session {
@@ -83,7 +89,18 @@ impl Session {
             patterns: Vec::new(),
             shard_channels: Vec::new(),
             random,
+            script_read_only: false,
+            script_allows_oom: false,
+            script_has_written: false,
         }
+    }
+
+    /// The session of a script that this one runs: its user and database, nothing of its transaction.
+    pub fn for_script(&mut self) -> Self {
+        let mut session = Self::new(self.client.clone(), true, self.random.fork());
+        session.db = self.db;
+        session.origin = Origin::Script;
+        session
     }
 
     /// Number of subscriptions of channels and patterns (shard channels are counted apart).

@@ -10,6 +10,9 @@ use hashbrown::HashMap;
 /// Longest command name that is looked up; a longer word is no command.
 const NAME_LEN_MAX: usize = 64;
 
+/// Bytes of what a client sent that an error text repeats, of the name and of all arguments each.
+const NAME_SHOWN_MAX: usize = 128;
+
 /// Position of a command in the table; subcommands have positions of their own.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct CommandId(pub u16);
@@ -165,16 +168,16 @@ impl CommandTable {
         }
     }
 
-    /// The error text of a failed [`CommandTable::resolve`].
-    pub fn describe(&self, error: &ResolveError, args: Args<'_>) -> String {
+    /// The error text of a failed [`CommandTable::resolve`]. What the client sent stands in it byte for byte.
+    pub fn describe(&self, error: &ResolveError, args: Args<'_>) -> Vec<u8> {
         match error {
             ResolveError::Unknown => unknown_command(args),
-            ResolveError::UnknownSubcommand(id) => format!(
-                "ERR unknown subcommand '{:.128}'. Try {} HELP.",
-                String::from_utf8_lossy(args.arg(1)),
-                self.get(*id).spec.name.to_ascii_uppercase()
-            ),
-            ResolveError::Arity(id) => wrong_arity(&self.get(*id).full_name),
+            ResolveError::UnknownSubcommand(id) => {
+                let parent = self.get(*id).spec.name.to_ascii_uppercase();
+                let word = shown(args.arg(1), NAME_SHOWN_MAX);
+                [b"ERR unknown subcommand '", word, b"'. Try ", parent.as_bytes(), b" HELP."].concat()
+            }
+            ResolveError::Arity(id) => wrong_arity(&self.get(*id).full_name).into_bytes(),
         }
     }
 }
@@ -184,23 +187,21 @@ pub fn wrong_arity(full_name: &str) -> String {
     format!("ERR wrong number of arguments for '{full_name}' command")
 }
 
-fn unknown_command(args: Args<'_>) -> String {
-    let shown = |bytes: &[u8], max: usize| {
-        String::from_utf8_lossy(&bytes[..bytes.len().min(max)]).into_owned()
-    };
-    let mut preview = String::new();
+fn shown(bytes: &[u8], len_max: usize) -> &[u8] {
+    &bytes[..bytes.len().min(len_max)]
+}
+
+fn unknown_command(args: Args<'_>) -> Vec<u8> {
+    let mut preview = Vec::new();
     for arg in args.iter().skip(1) {
-        if preview.len() >= 128 {
+        if preview.len() >= NAME_SHOWN_MAX {
             break;
         }
-        let room = 128 - preview.len();
-        preview.push_str(&format!("'{}' ", shown(arg, room)));
+        let room = NAME_SHOWN_MAX - preview.len();
+        preview.extend_from_slice(&[b"'", shown(arg, room), b"' "].concat());
     }
-    format!(
-        "ERR unknown command '{}', with args beginning with: {}",
-        shown(args.name(), 128),
-        preview
-    )
+    let name = shown(args.name(), NAME_SHOWN_MAX);
+    [b"ERR unknown command '", name, b"', with args beginning with: ", &preview].concat()
 }
 
 fn find_in(

@@ -3,7 +3,7 @@
 use super::garbage::Garbage;
 use super::log;
 use super::mailbox::OutputPolicy;
-use crate::engine::{CpuTimes, Memory, Outside, ShutdownOptions};
+use crate::engine::{CpuTimes, Memory, Outside, RunningScript, ShutdownOptions};
 use crate::settings::Settings;
 use std::any::Any;
 use std::sync::Arc;
@@ -98,6 +98,19 @@ impl Outside for Process {
 
     fn log(&mut self, text: &str) {
         tracing::info!("{text}");
+    }
+
+    fn log_from_script(&mut self, level: u8, text: &str) {
+        match level {
+            0 => tracing::trace!("{text}"),
+            1 => tracing::debug!("{text}"),
+            2 => tracing::info!("{text}"),
+            _ => tracing::warn!("{text}"),
+        }
+    }
+
+    fn pause_script(&mut self, script: RunningScript) -> bool {
+        super::fiber::pause(script)
     }
 
     fn sleep_us(&mut self, duration_us: u64) {

@@ -1,0 +1,68 @@
+//! The engine as a running script sees it.
+
+use crate::engine::RunningScript;
+use crate::engine::ctx::ControlCtx;
+use crate::engine::session::Session;
+use crate::resp::args::Args;
+use crate::resp::reply::Reply;
+use crate::script::{LogLevel, Replication, ScriptFlags, ScriptHost, Verdict};
+
+/// One run of one script.
+pub struct Host<'h, 'c> {
+    ctx: &'h mut ControlCtx<'c>,
+    /// The script's own: a SELECT in it ends with it.
+    session: Session,
+    started_ns: u64,
+    dirty_before: u64,
+}
+
+impl<'h, 'c> Host<'h, 'c> {
+    pub fn new(ctx: &'h mut ControlCtx<'c>, flags: ScriptFlags, read_only: bool) -> Self {
+        let mut session = ctx.session.for_script();
+        session.script_read_only = read_only || flags.contains(ScriptFlags::NO_WRITES);
+        session.script_allows_oom = flags.contains(ScriptFlags::ALLOW_OOM);
+        let dirty_before = ctx.engine.dirty;
+        let started_ns = ctx.now.monotonic_ns;
+        Self { ctx, session, started_ns, dirty_before }
+    }
+
+    /// Leaves the engine as scripts find it.
+    pub fn finish(self) {
+        self.ctx.engine.effects.set_muted(false);
+    }
+
+    fn has_written(&self) -> bool {
+        self.ctx.engine.dirty != self.dirty_before
+    }
+}
+
+impl ScriptHost for Host<'_, '_> {
+    fn call(&mut self, args: Args<'_>, out: &mut Reply) {
+        self.session.script_has_written = self.has_written();
+        self.session.protocol = out.protocol();
+        self.ctx.run(&mut self.session, args, out);
+    }
+
+    fn log(&mut self, level: LogLevel, message: &[u8]) {
+        let text = String::from_utf8_lossy(message);
+        self.ctx.engine.outside.log_from_script(level as u8, &text);
+    }
+
+    fn acl_check(&mut self, args: Args<'_>) -> Option<bool> {
+        self.ctx.engine.table.resolve(args).ok().map(|_| true)
+    }
+
+    fn set_replication(&mut self, replication: Replication) {
+        self.ctx.engine.effects.set_muted(!replication.to_log);
+    }
+
+    fn pause_point(&mut self) -> Verdict {
+        let now = self.ctx.engine.time.now();
+        let script = RunningScript {
+            running_ms: now.monotonic_ns.saturating_sub(self.started_ns) / 1_000_000,
+            busy_after_ms: self.ctx.engine.settings.busy_reply_threshold,
+            has_written: self.has_written(),
+        };
+        if self.ctx.engine.outside.pause_script(script) { Verdict::Kill } else { Verdict::Continue }
+    }
+}
