@@ -4,6 +4,7 @@
 //!
 //! - [`server`]: sockets, threads, the wall clock, signals.
 //! - [`commands`]: the families of commands: declarations and handlers.
+//! - [`script`]: Lua scripts; calls the engine through a door that the commands implement.
 //! - [`engine`]: runs commands: the table, the gates, dispatch, effects.
 //! - [`store`]: data; synchronous, time comes in as an argument.
 //! - [`resp`]: bytes to requests and replies, numbers as text.
@@ -14,6 +15,7 @@ pub mod commands;
 pub mod engine;
 pub mod limits;
 pub mod resp;
+pub mod script;
 pub mod server;
 pub mod settings;
 pub mod store;

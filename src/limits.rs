@@ -55,8 +55,8 @@ pub const BATCH_REQUESTS_MAX: usize = 1024;
 /// Bytes of replies after which a batch ends likewise.
 pub const BATCH_OUTPUT_MAX: usize = 1024 * 1024;
 
-/// Unread requests that are kept of a client that waits for a blocked command.
-pub const QUERY_BUFFER_WHILE_WAITING_MAX: usize = 1024 * 1024 * 1024;
+/// Stacks of scripts that a thread keeps for the next ones.
+pub const SCRIPT_STACKS_KEPT_MAX: usize = 4;
 
 /// Longest timer of a waiting client; a later deadline is looked at again then.
 pub const WAIT_MS_MAX: i64 = 10 * 365 * 24 * 3600 * 1000;
@@ -90,3 +90,36 @@ pub const EXPIRED_GROUPS_FOR_KEY: usize = 4;
 /// Bytes of a reply with members that are picked again and again: a small request may ask for an
 /// endless one, and what fits in one string is more than anyone reads.
 pub const RANDOM_REPLY_LEN_MAX: usize = 512 * 1024 * 1024;
+/// Memory of one script machine, its compiled scripts included: what no real script needs,
+/// and what a server can lose to a runaway one without harm.
+pub const SCRIPT_MEMORY_BYTES_MAX: usize = 512 * 1024 * 1024;
+
+/// Instructions of a script between two looks at its budget: so few that a script which keeps
+/// making coroutines is looked at too, so many that the looks cost nothing measurable.
+pub const SCRIPT_HOOK_INSTRUCTIONS: i32 = 1000;
+
+/// Instructions between two pause points, about half a millisecond of work.
+pub const SCRIPT_PAUSE_INSTRUCTIONS: i64 = 100_000;
+
+/// Bytes that the result of one script may become on the wire (Redis has no limit; tables that
+/// name one another many times would fill any memory).
+pub const SCRIPT_REPLY_BYTES_MAX: usize = 512 * 1024 * 1024;
+
+/// Bytes of source of scripts known only from EVAL; beyond it the oldest are forgotten
+/// (clients send them again, as after SCRIPT FLUSH). Those of SCRIPT LOAD stay.
+pub const SCRIPT_EVAL_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Bytes of argument and reply buffers that a script machine keeps between calls.
+pub const SCRIPT_BUFFER_KEPT_MAX: usize = 64 * 1024;
+
+/// Garbage that a finished script may leave to the collector's own pace; beyond it and twice
+/// what was alive, all is collected at once.
+pub const SCRIPT_GARBAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// How deep cjson nests, whatever a script sets: about where Lua's stack ends too, and what
+/// the thread's stack can bear.
+pub const SCRIPT_JSON_DEPTH_MAX: i32 = 2000;
+
+/// Stack that a script needs at the most: 200 nested calls from C, and the deepest recursion
+/// of the encoders and of the reply writer.
+pub const SCRIPT_STACK_BYTES: usize = 1024 * 1024;

@@ -6,7 +6,7 @@
 //! included; it writes one reply or returns an error. It reads no clock, does
 //! no I/O, and leaves the chores after a change to the context.
 
-mod connection;
+pub mod connection;
 mod hashes;
 pub mod help;
 mod keys;

@@ -8,7 +8,7 @@ use super::keys;
 use super::session::{Origin, ReplyMode, Session};
 use super::spec::{Flags, Handled, Run};
 use super::stats::count;
-use super::table::{Command, CommandId, CommandTable, ResolveError};
+use super::table::{Command, CommandId, CommandTable, ResolveError, Resolved};
 use super::time::Moment;
 use super::{ChangeLog, Engine};
 use crate::resp::args::{Args, OwnedArgs};
@@ -36,8 +36,8 @@ pub enum Outcome {
 }
 
 /// Access that the request needs; cheap, and without the engine's lock.
-pub fn access_for(table: &CommandTable, session: &Session, args: Args<'_>) -> Access {
-    let Ok(command) = table.resolve(args) else {
+pub fn access_for(session: &Session, resolved: Resolved) -> Access {
+    let Ok(command) = resolved else {
         return Access::Shared;
     };
     if session.transaction.is_some() && !runs_inside_transaction(command) {
@@ -46,6 +46,23 @@ pub fn access_for(table: &CommandTable, session: &Session, args: Args<'_>) -> Ac
     match command.spec.run {
         Run::Read(_) | Run::Container(_) | Run::ReadOrContainer(..) => Access::Shared,
         Run::Write(_) | Run::Control(_) => Access::Exclusive,
+    }
+}
+
+/// Whether the request may run a script, which may take long.
+pub fn may_run_script(table: &CommandTable, session: &Session, resolved: Resolved) -> bool {
+    let Ok(command) = resolved else {
+        return false;
+    };
+    match &session.transaction {
+        None => command.runs_scripts(),
+        Some(transaction) => {
+            command.spec.name == "exec"
+                && transaction
+                    .commands
+                    .iter()
+                    .any(|(id, _)| table.get(*id).runs_scripts())
+        }
     }
 }
 
@@ -62,16 +79,13 @@ impl Engine {
     pub fn execute(
         &mut self,
         session: &mut Session,
+        resolved: Resolved,
         args: Args<'_>,
         reply: &mut Reply,
         now: &mut Moment,
     ) -> Outcome {
-        if args.is_empty() {
-            return Outcome::Done;
-        }
-        let table = self.table;
         let mark = reply.len();
-        let command = match self.admit(table, session, args, reply, *now) {
+        let command = match self.admit(session, resolved, args, reply, *now) {
             Admission::Run(command) => command,
             Admission::Answered => {
                 self.drop_unwanted_reply(session, reply, mark);
@@ -96,16 +110,13 @@ impl Engine {
     pub fn execute_shared(
         &self,
         session: &mut Session,
+        resolved: Resolved,
         args: Args<'_>,
         reply: &mut Reply,
         now: &mut Moment,
     ) -> Outcome {
-        if args.is_empty() {
-            return Outcome::Done;
-        }
-        let table = self.table;
         let mark = reply.len();
-        match self.admit(table, session, args, reply, *now) {
+        match self.admit(session, resolved, args, reply, *now) {
             Admission::Run(command) => {
                 let started = *now;
                 self.begin(session, command, args, *now);
@@ -138,22 +149,22 @@ impl Engine {
     }
 
     /// Resolve, gates, and queueing inside a transaction.
-    fn admit<'t>(
+    fn admit(
         &self,
-        table: &'t CommandTable,
         session: &mut Session,
+        resolved: Resolved,
         args: Args<'_>,
         reply: &mut Reply,
         now: Moment,
-    ) -> Admission<'t> {
-        let command = match table.resolve(args) {
+    ) -> Admission {
+        let command = match resolved {
             Ok(command) => command,
             Err(error) => {
                 if let ResolveError::Arity(id) = error {
                     count(&self.stats.command(id).rejected, 1);
                 }
                 refuse_transaction(session);
-                self.write_error_bytes(reply, &table.describe(&error, args));
+                self.write_error_bytes(reply, &self.table.describe(&error, args));
                 return Admission::Answered;
             }
         };
@@ -253,7 +264,9 @@ impl Engine {
         if log.failed {
             count(&self.stats.command(command.id).failed, 1);
             if !log.error_counted {
-                self.stats.record_error(&String::from_utf8_lossy(reply.as_bytes().get(mark + 1..).unwrap_or_default()));
+                self.stats.record_error(&String::from_utf8_lossy(
+                    reply.as_bytes().get(mark + 1..).unwrap_or_default(),
+                ));
             }
         }
         let failed = handled.is_err();
@@ -308,7 +321,9 @@ impl Engine {
                     ResolveError::Unknown | ResolveError::UnknownSubcommand(_) => {
                         "ERR Unknown Redis command called from script"
                     }
-                    ResolveError::Arity(_) => "ERR Wrong number of args calling Redis command from script",
+                    ResolveError::Arity(_) => {
+                        "ERR Wrong number of args calling Redis command from script"
+                    }
                 };
                 self.write_error(reply, text);
                 return;
@@ -544,14 +559,14 @@ impl Engine {
     }
 }
 
-enum Admission<'t> {
-    Run(&'t Command),
+enum Admission {
+    Run(&'static Command),
     Answered,
     Paused,
 }
 
 /// A command that could not be queued makes EXEC refuse the transaction.
-fn refuse_transaction(session: &mut Session) {
+pub fn refuse_transaction(session: &mut Session) {
     if session.origin == Origin::Client {
         if let Some(transaction) = &mut session.transaction {
             transaction.refused = true;

@@ -116,7 +116,12 @@ fn script_allowed(call: &Call<'_>) -> Option<Refusal> {
 }
 
 fn read_only_script(call: &Call<'_>) -> Option<Refusal> {
-    if call.session.script_read_only && call.command.flags.intersects(Flags::WRITE | Flags::MAY_REPLICATE) {
+    if call.session.script_read_only
+        && call
+            .command
+            .flags
+            .intersects(Flags::WRITE | Flags::MAY_REPLICATE)
+    {
         return error("ERR Write commands are not allowed from read-only scripts.");
     }
     None

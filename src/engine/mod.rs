@@ -50,7 +50,7 @@ pub struct Engine {
     pub store: Store,
     pub settings: Settings,
     pub table: &'static CommandTable,
-    pub stats: Stats,
+    pub stats: Arc<Stats>,
     pub clients: Arc<ClientRegistry>,
     pub pubsub: PubSub,
     pub blocking: blocking::Blocking,
@@ -215,7 +215,7 @@ impl Engine {
     ) -> Self {
         let seed = u128::from(random.next_u64()) << 64 | u128::from(random.next_u64());
         let now = time.now();
-        let stats = Stats::new(table.positions());
+        let stats = Arc::new(Stats::new(table.positions()));
         stats.started_unix_us.store(now.unix_us, Relaxed);
         let mut engine = Self {
             store: Store::new(settings.databases, seed),

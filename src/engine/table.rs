@@ -3,7 +3,7 @@
 //! Built once from the lists of the families; never changes afterwards, so it
 //! is shared by all threads without a lock.
 
-use super::spec::{Categories, CommandSpec, Find, Flags};
+use super::spec::{Categories, CommandSpec, Find, Flags, Group, Run};
 use crate::resp::args::Args;
 use hashbrown::HashMap;
 
@@ -31,8 +31,20 @@ pub struct Command {
     by_name: HashMap<Box<[u8]>, CommandId, foldhash::fast::RandomState>,
 }
 
+impl Command {
+    /// Whether running it runs a script.
+    pub fn runs_scripts(&self) -> bool {
+        self.spec.group == Group::Scripting
+            && self.parent.is_none()
+            && matches!(self.spec.run, Run::Control(_))
+    }
+}
+
+/// The command that a request names.
+pub type Resolved = Result<&'static Command, ResolveError>;
+
 /// Why a request names no command that can run.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResolveError {
     Unknown,
     UnknownSubcommand(CommandId),
@@ -175,7 +187,14 @@ impl CommandTable {
             ResolveError::UnknownSubcommand(id) => {
                 let parent = self.get(*id).spec.name.to_ascii_uppercase();
                 let word = shown(args.arg(1), NAME_SHOWN_MAX);
-                [b"ERR unknown subcommand '", word, b"'. Try ", parent.as_bytes(), b" HELP."].concat()
+                [
+                    b"ERR unknown subcommand '",
+                    word,
+                    b"'. Try ",
+                    parent.as_bytes(),
+                    b" HELP.",
+                ]
+                .concat()
             }
             ResolveError::Arity(id) => wrong_arity(&self.get(*id).full_name).into_bytes(),
         }
@@ -201,7 +220,13 @@ fn unknown_command(args: Args<'_>) -> Vec<u8> {
         preview.extend_from_slice(&[b"'", shown(arg, room), b"' "].concat());
     }
     let name = shown(args.name(), NAME_SHOWN_MAX);
-    [b"ERR unknown command '", name, b"', with args beginning with: ", &preview].concat()
+    [
+        b"ERR unknown command '",
+        name,
+        b"', with args beginning with: ",
+        &preview,
+    ]
+    .concat()
 }
 
 fn find_in(

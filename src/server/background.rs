@@ -14,7 +14,10 @@ pub async fn run(shared: Arc<Shared>) {
     let mut next_second_ms = 0;
     loop {
         let (hz, more) = {
-            let mut engine = shared.write();
+            let Some(mut engine) = shared.write() else {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            };
             shared.time.renew();
             let now = shared.time.now();
             engine.renew_touch(now);

@@ -1,19 +1,24 @@
 //! One connection: reads, runs every complete request as one batch, writes once.
 
 use super::Shared;
+use super::busy;
+use super::fiber::{Done, Fiber, Job, OwnedGuard};
 use super::mailbox::{Closing, ConnectionMailbox, MailboxHandle};
 use crate::engine::client::{Client, ClientId, client_flags};
-use crate::engine::dispatch::{Access, Outcome, access_for};
+use crate::engine::dispatch::{Access, Outcome, access_for, may_run_script};
 use crate::engine::session::Session;
+use crate::engine::table::Resolved;
 use crate::engine::time::Moment;
 use crate::engine::{Engine, stats};
 use crate::limits;
+use crate::resp::args::OwnedArgs;
 use crate::resp::reply::{Protocol, Reply};
 use crate::resp::request::{Decoded, RequestDecoder};
+use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, RwLockReadGuard, RwLockWriteGuard};
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::time::{Instant, Sleep};
@@ -49,6 +54,10 @@ struct Connection<S> {
     written: usize,
     state: State,
     timer: Option<Pin<Box<Sleep>>>,
+    /// The script of this connection that let go of the thread.
+    fiber: Option<Fiber>,
+    /// Kept for the arguments of the next script.
+    script_args: OwnedArgs,
 }
 
 /// Whether requests may run.
@@ -57,8 +66,10 @@ enum State {
     Open,
     /// A command waits in the engine.
     Blocked,
-    /// The server is paused; the request at the front waits.
+    /// The server is paused, or kept by a script; the request at the front waits.
     Paused,
+    /// A script of this connection runs in turns with other connections.
+    Scripting,
     /// No more requests; ends when the output is written.
     Closing,
 }
@@ -79,13 +90,14 @@ pub async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     let _counted = Counted(shared.clone());
     let mut connection = Connection::open(stream, shared, addresses);
     connection.run().await;
-    connection.close();
+    connection.finish_script().await;
+    connection.close().await;
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     fn open(stream: S, shared: Arc<Shared>, addresses: Addresses) -> Self {
         let id = shared.clients.next_id();
-        let mailbox = Arc::new(ConnectionMailbox::new(shared.limits.clone()));
+        let mailbox = Arc::new(ConnectionMailbox::new(shared.policy.clone()));
         let now = shared.time.now();
         let handle = Box::new(MailboxHandle(mailbox.clone()));
         let mut client = Client::new(id, addresses.peer, addresses.local, now.unix_ms(), handle);
@@ -93,15 +105,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         client.unix_socket = addresses.unix_socket;
         let client = Arc::new(client);
         shared.clients.add(client.clone());
-        let (authenticated, decoder) = {
-            let engine = shared.read();
-            stats::count(&engine.stats.connections_received, 1);
-            let authenticated = engine.settings.requirepass.is_empty();
-            let mut decoder = RequestDecoder::new();
-            decoder.limits_mut().bulk_len_max = engine.settings.proto_max_bulk_len;
-            decoder.limits_mut().authenticated = authenticated;
-            (authenticated, decoder)
-        };
+        stats::count(&shared.stats.connections_received, 1);
+        let policy = shared.policy.values();
+        let authenticated = policy.password.is_empty();
+        let mut decoder = RequestDecoder::new();
+        decoder.limits_mut().bulk_len_max = policy.bulk_len_max;
+        decoder.limits_mut().authenticated = authenticated;
         let session = Box::new(Session::new(
             client.clone(),
             authenticated,
@@ -120,18 +129,35 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             written: 0,
             state: State::Open,
             timer: None,
+            fiber: None,
+            script_args: OwnedArgs::new(),
         }
     }
 
     async fn run(&mut self) {
         loop {
+            if self.state == State::Scripting {
+                self.resume_script();
+                // The reactor gets its turn, and with it all other connections of this thread.
+                tokio::task::yield_now().await;
+                continue;
+            }
             match poll_fn(|cx| self.poll_event(cx)).await {
                 Event::Failed => return,
                 Event::Read(count) => {
                     self.client.bytes_in.fetch_add(count as u64, Relaxed);
                     if self.state == State::Open {
                         self.run_batch();
-                    } else if self.input.len() > limits::QUERY_BUFFER_WHILE_WAITING_MAX {
+                    }
+                    if self.input.len() > self.shared.policy.values().query_len_max {
+                        self.shared
+                            .policy
+                            .query_disconnections
+                            .fetch_add(1, Relaxed);
+                        tracing::warn!(
+                            "Closing client that reached max query buffer length: id={}",
+                            self.id.0
+                        );
                         return;
                     }
                 }
@@ -145,7 +171,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             if self.output.len() > self.written
                 && self.mailbox.over_limit(self.output.len() - self.written)
             {
-                self.shared.limits.disconnections.fetch_add(1, Relaxed);
+                self.shared
+                    .policy
+                    .output_disconnections
+                    .fetch_add(1, Relaxed);
                 tracing::warn!(
                     "Client id={} addr={} scheduled to be closed ASAP for overcoming of output buffer limits.",
                     self.id.0,
@@ -241,13 +270,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         match self.state {
             State::Blocked => {
                 // If it was served meanwhile, the mail is on its way.
-                self.shared.write().stop_waiting(self.id, None);
+                match self.shared.write() {
+                    Some(mut engine) => {
+                        engine.stop_waiting(self.id, None);
+                    }
+                    None => self.timer = Some(timer_in_ms(busy::RETRY_MS)),
+                }
             }
             State::Paused => {
                 self.state = State::Open;
                 self.run_batch();
             }
-            State::Open | State::Closing => {}
+            State::Open | State::Closing | State::Scripting => {}
         }
     }
 
@@ -286,11 +320,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 }
                 Err(error) => {
                     error.write(&mut self.output);
-                    let stats = match guard.hold(Access::Shared) {
-                        Hold::Shared(engine) => &engine.stats,
-                        Hold::Exclusive(engine) => &engine.stats,
-                    };
-                    stats::count(&stats.error_replies, 1);
+                    stats::count(&shared.stats.error_replies, 1);
                     self.state = State::Closing;
                     position = self.input.len();
                 }
@@ -330,10 +360,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let Some(session) = self.session.as_mut() else {
             return false;
         };
+        let resolved = self.shared.table.resolve(args);
         let access = if self.shared.threads == 1 {
             Access::Exclusive
         } else {
-            access_for(self.shared.table, session, args)
+            access_for(session, resolved)
         };
         if self.mailbox.has_mail() {
             let output = &mut self.output;
@@ -347,11 +378,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
         }
         self.output.set_protocol(session.protocol);
+        if may_run_script(self.shared.table, session, resolved) {
+            if let Some(engine) = guard.take_owned() {
+                return self.start_script(guard, engine, resolved, position, now);
+            }
+        }
         let outcome = match guard.hold(access) {
-            Hold::Shared(engine) => engine.execute_shared(session, args, &mut self.output, now),
+            Hold::Shared(engine) => {
+                engine.execute_shared(session, resolved, args, &mut self.output, now)
+            }
             Hold::Exclusive(engine) => {
-                let outcome = engine.execute(session, args, &mut self.output, now);
-                match outcome {
+                match engine.execute(session, resolved, args, &mut self.output, now) {
                     Outcome::Block(command, block) => {
                         let deadline_ms = block.deadline_ms;
                         let now_ms = now.unix_ms();
@@ -363,22 +400,134 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                             deadline_ms.map(|deadline_ms| timer_in_ms(deadline_ms - now_ms));
                         return true;
                     }
-                    other => other,
+                    Outcome::Paused => {
+                        let wait_ms = engine.pause_until_ms() - now.unix_ms();
+                        self.wait_in_place(wait_ms);
+                        return false;
+                    }
+                    Outcome::Done => Outcome::Done,
+                }
+            }
+            Hold::Busy => {
+                match busy::answer(&self.shared, session, resolved, args, &mut self.output) {
+                    busy::Answer::Done => Outcome::Done,
+                    busy::Answer::Later => {
+                        self.wait_in_place(busy::RETRY_MS);
+                        return false;
+                    }
                 }
             }
         };
         if matches!(outcome, Outcome::Paused) {
-            let until_ms = match guard.hold(access) {
-                Hold::Shared(engine) => engine.pause_until_ms(),
-                Hold::Exclusive(engine) => engine.pause_until_ms(),
-            };
-            self.state = State::Paused;
-            let wait_ms = until_ms - now.unix_ms();
-            self.timer = Some(timer_in_ms(wait_ms));
+            // A reader does not see how long the pause is; it asks again soon.
+            self.wait_in_place(busy::RETRY_MS);
             return false;
         }
         self.after_request();
         true
+    }
+
+    /// The request at the front is tried again in so many milliseconds.
+    fn wait_in_place(&mut self, wait_ms: i64) {
+        self.state = State::Paused;
+        self.timer = Some(timer_in_ms(wait_ms));
+    }
+
+    /// Runs the request just decoded, which may run a script, on a fiber.
+    fn start_script(
+        &mut self,
+        guard: &mut Guard<'_>,
+        engine: OwnedGuard,
+        resolved: Resolved,
+        position: usize,
+        now: &mut Moment,
+    ) -> bool {
+        let Some(session) = self.session.take() else {
+            return false;
+        };
+        let mut args = std::mem::take(&mut self.script_args);
+        args.clear();
+        self.decoder
+            .args(&self.input[position..])
+            .iter()
+            .for_each(|arg| args.push(arg));
+        let reply = std::mem::take(&mut self.output);
+        let fiber = Fiber::new(Job {
+            guard: engine,
+            session,
+            resolved,
+            args,
+            reply,
+            now: *now,
+        });
+        let mut fiber = match fiber {
+            Ok(fiber) => fiber,
+            Err(error) => {
+                // The job is gone with its session and its replies.
+                tracing::error!("No memory for the stack of a script: {error}");
+                self.state = State::Closing;
+                return true;
+            }
+        };
+        match fiber.resume(&self.shared.busy) {
+            Some(done) => {
+                *now = done.job.now;
+                guard.held = Held::Owned(self.take_back(done));
+            }
+            None => {
+                self.fiber = Some(fiber);
+                self.state = State::Scripting;
+            }
+        }
+        true
+    }
+
+    /// Takes over what a finished script leaves; the engine's lock is the caller's again.
+    fn take_back(&mut self, done: Done) -> OwnedGuard {
+        let Job {
+            guard,
+            session,
+            args,
+            reply,
+            ..
+        } = done.job;
+        self.session = Some(session);
+        self.output = reply;
+        self.script_args = args;
+        self.after_request();
+        guard
+    }
+
+    /// Lets the script of this connection run on for a moment.
+    fn resume_script(&mut self) {
+        let Some(mut fiber) = self.fiber.take() else {
+            self.state = State::Open;
+            return;
+        };
+        match fiber.resume(&self.shared.busy) {
+            Some(done) => {
+                self.state = State::Open;
+                drop(self.take_back(done));
+                if self.state == State::Open && !self.input.is_empty() {
+                    self.run_batch();
+                }
+            }
+            None => self.fiber = Some(fiber),
+        }
+    }
+
+    /// A connection that is to end waits for its script: what it does to data is done whole.
+    async fn finish_script(&mut self) {
+        while self.fiber.is_some() {
+            self.state = State::Closing;
+            if let Some(mut fiber) = self.fiber.take() {
+                match fiber.resume(&self.shared.busy) {
+                    Some(done) => drop(self.take_back(done)),
+                    None => self.fiber = Some(fiber),
+                }
+            }
+            tokio::task::yield_now().await;
+        }
     }
 
     /// Takes over what the command changed about the connection.
@@ -398,19 +547,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     /// Takes the connection out of the engine.
-    fn close(&mut self) {
+    async fn close(&mut self) {
         let shared = self.shared.clone();
-        let mut engine = shared.write();
-        if engine.forget_waiting(self.id) {
-            return;
-        }
-        let output = &mut self.output;
-        let mail = self.mailbox.take(&mut |bytes| output.raw(bytes));
-        if let Some(mut session) = self.session.take().or(mail.session) {
-            engine.forget(&mut session);
-        }
-        shared.clients.remove(self.id);
         self.client.set_flag(client_flags::CLOSE_AFTER_REPLY, true);
+        shared
+            .with_engine(|engine| {
+                if engine.forget_waiting(self.id) {
+                    return;
+                }
+                let mail = self.mailbox.take(&mut |_| {});
+                if let Some(mut session) = self.session.take().or(mail.session) {
+                    engine.forget(&mut session);
+                }
+            })
+            .await;
+        shared.clients.remove(self.id);
     }
 }
 
@@ -435,28 +586,53 @@ enum Held<'s> {
     None,
     Shared(RwLockReadGuard<'s, Engine>),
     Exclusive(RwLockWriteGuard<'s, Engine>),
+    /// Held alone, and ready to move into a fiber.
+    Owned(OwnedGuard),
 }
 
 enum Hold<'g> {
     Shared(&'g Engine),
     Exclusive(&'g mut Engine),
+    /// A long script keeps the engine.
+    Busy,
 }
 
 impl<'s> Guard<'s> {
     /// The engine with at least the given access; what is held already is kept.
+    #[inline]
     fn hold(&mut self, access: Access) -> Hold<'_> {
-        match (&self.held, access) {
-            (Held::Exclusive(_), _) | (Held::Shared(_), Access::Shared) => {}
-            (_, Access::Exclusive) => {
-                self.held = Held::None;
-                self.held = Held::Exclusive(self.shared.write());
+        let enough = match self.held {
+            Held::Exclusive(_) | Held::Owned(_) => true,
+            Held::Shared(_) => access == Access::Shared,
+            Held::None => false,
+        };
+        if !enough {
+            self.held = Held::None;
+            let taken = match access {
+                Access::Exclusive => self.shared.write().map(Held::Exclusive),
+                Access::Shared => self.shared.read().map(Held::Shared),
+            };
+            match taken {
+                Some(held) => self.held = held,
+                None => return Hold::Busy,
             }
-            (Held::None, Access::Shared) => self.held = Held::Shared(self.shared.read()),
         }
         match &mut self.held {
             Held::Exclusive(engine) => Hold::Exclusive(engine),
+            Held::Owned(engine) => Hold::Exclusive(engine),
             Held::Shared(engine) => Hold::Shared(engine),
-            Held::None => unreachable!("a guard was just taken"),
+            Held::None => Hold::Busy,
+        }
+    }
+
+    /// Gives the engine away, held alone; None while a long script keeps it.
+    fn take_owned(&mut self) -> Option<OwnedGuard> {
+        match std::mem::replace(&mut self.held, Held::None) {
+            Held::Owned(engine) => Some(engine),
+            other => {
+                drop(other);
+                self.shared.write_owned()
+            }
         }
     }
 }

@@ -188,12 +188,12 @@ fn refusal(shared: &Shared, local: bool) -> Option<&'static str> {
     if local {
         return None;
     }
-    let engine = shared.read();
-    (engine.settings.protected_mode && engine.settings.requirepass.is_empty()).then_some(PROTECTED)
+    let policy = shared.policy.values();
+    (policy.protected_mode && policy.password.is_empty()).then_some(PROTECTED)
 }
 
 async fn refuse<S: tokio::io::AsyncWrite + Unpin>(mut stream: S, shared: &Shared, text: &str) {
-    crate::engine::stats::count(&shared.read().stats.connections_rejected, 1);
+    crate::engine::stats::count(&shared.stats.connections_rejected, 1);
     // The peer may be gone already; it is turned away in any case.
     let _ = tokio::time::timeout(
         Duration::from_millis(100),
@@ -206,7 +206,7 @@ async fn refuse<S: tokio::io::AsyncWrite + Unpin>(mut stream: S, shared: &Shared
 pub async fn serve(accepted: Accepted, shared: Arc<Shared>) {
     match accepted {
         Accepted::Tcp(stream) => {
-            let keepalive_s = shared.read().settings.tcp_keepalive;
+            let keepalive_s = shared.policy.values().keepalive_s;
             let Ok(addresses) = prepare_tcp(&stream, keepalive_s) else {
                 shared.connections.fetch_sub(1, Relaxed);
                 return;

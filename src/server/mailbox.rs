@@ -3,44 +3,15 @@
 //! Bytes keep their order; what a slow reader leaves unread is bounded by the
 //! output limits, beyond which the connection is ended and its bytes dropped.
 
+use super::policy::ConnectionPolicy;
 use crate::engine::client::{Mailbox, MailboxUsage};
 use crate::engine::session::Session;
-use crate::settings::{OutputLimit, OutputLimits};
 use bytes::Bytes;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 use std::time::Instant;
-
-/// The output limits in force, shared by all connections.
-pub struct OutputPolicy {
-    limits: RwLock<OutputLimits>,
-    /// Connections that were ended for their output.
-    pub disconnections: AtomicU64,
-}
-
-impl OutputPolicy {
-    pub fn new(limits: OutputLimits) -> Self {
-        Self {
-            limits: RwLock::new(limits),
-            disconnections: AtomicU64::new(0),
-        }
-    }
-
-    pub fn set(&self, limits: OutputLimits) {
-        *self.limits.write().unwrap_or_else(PoisonError::into_inner) = limits;
-    }
-
-    fn limit(&self, subscriber: bool) -> OutputLimit {
-        let limits = self.limits.read().unwrap_or_else(PoisonError::into_inner);
-        if subscriber {
-            limits.pubsub.clone()
-        } else {
-            limits.normal.clone()
-        }
-    }
-}
 
 /// How a connection is to end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,7 +31,7 @@ pub struct ConnectionMailbox {
     pub query_bytes: AtomicUsize,
     pub query_free_bytes: AtomicUsize,
     pub unwritten_bytes: AtomicUsize,
-    policy: Arc<OutputPolicy>,
+    policy: Arc<ConnectionPolicy>,
 }
 
 #[derive(Default)]
@@ -83,7 +54,7 @@ pub struct Mail {
 }
 
 impl ConnectionMailbox {
-    pub fn new(policy: Arc<OutputPolicy>) -> Self {
+    pub fn new(policy: Arc<ConnectionPolicy>) -> Self {
         Self {
             state: Mutex::default(),
             has_mail: AtomicBool::new(false),
@@ -144,7 +115,7 @@ impl ConnectionMailbox {
     }
 
     fn check_limit(&self, state: &mut State) -> bool {
-        let limit = self.policy.limit(self.subscriber.load(Relaxed));
+        let limit = self.policy.output_limit(self.subscriber.load(Relaxed));
         let bytes = (state.bytes + self.unwritten_bytes.load(Relaxed)) as u64;
         let over = |max: u64| max > 0 && bytes > max;
         if over(limit.soft_bytes) {
@@ -181,7 +152,7 @@ impl Mailbox for MailboxHandle {
         state.bytes += bytes.len();
         state.messages.push_back(bytes);
         if self.0.check_limit(&mut state) {
-            self.0.policy.disconnections.fetch_add(1, Relaxed);
+            self.0.policy.output_disconnections.fetch_add(1, Relaxed);
             state.messages.clear();
             state.bytes = 0;
             state.closing = Some(Closing::Now);

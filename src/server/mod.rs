@@ -5,13 +5,16 @@
 //! Nothing holds the lock across an await.
 
 pub mod background;
+pub mod busy;
 pub mod clock;
 pub mod connection;
+pub mod fiber;
 pub mod garbage;
 pub mod listen;
 pub mod log;
 pub mod mailbox;
 pub mod outside;
+pub mod policy;
 pub mod signals;
 pub mod start;
 
@@ -19,18 +22,29 @@ use crate::engine::client::ClientRegistry;
 use crate::engine::random::Random;
 use crate::engine::table::CommandTable;
 use crate::engine::time::TimeSource;
-use crate::engine::{Engine, ShutdownOptions};
+use crate::engine::{Engine, ShutdownOptions, Stats};
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::sync::atomic::{AtomicU32, AtomicUsize};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::watch;
+
+/// How long a thread waits for the engine before it looks whether a long script keeps it.
+const LOCK_WAIT: Duration = Duration::from_micros(500);
+
+/// How long a task that must have the engine sleeps while a long script keeps it.
+const BUSY_RETRY: Duration = Duration::from_millis(5);
 
 /// What all threads share.
 pub struct Shared {
-    engine: RwLock<Engine>,
+    engine: Arc<RwLock<Engine>>,
     pub table: &'static CommandTable,
     pub clients: Arc<ClientRegistry>,
+    pub stats: Arc<Stats>,
     pub time: Arc<dyn TimeSource>,
-    pub limits: Arc<mailbox::OutputPolicy>,
+    pub policy: Arc<policy::ConnectionPolicy>,
+    /// The script that keeps the engine beyond its time limit.
+    pub busy: Arc<fiber::Busy>,
     /// Number of network threads; with one, every batch runs alone on the engine.
     pub threads: usize,
     pub shutdown: watch::Sender<Option<ShutdownOptions>>,
@@ -42,15 +56,50 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// The engine, beside other readers. A thread that panicked with the lock left the engine
-    /// as consistent as a failed command does, so poison is passed over.
-    pub fn read(&self) -> RwLockReadGuard<'_, Engine> {
-        self.engine.read().unwrap_or_else(PoisonError::into_inner)
+    /// The engine, beside other readers; None while a long script keeps it.
+    pub fn read(&self) -> Option<RwLockReadGuard<'_, Engine>> {
+        loop {
+            if let Some(guard) = self.engine.try_read_for(LOCK_WAIT) {
+                return Some(guard);
+            }
+            if self.busy.is_active() {
+                return None;
+            }
+        }
     }
 
-    /// The engine, alone.
-    pub fn write(&self) -> RwLockWriteGuard<'_, Engine> {
-        self.engine.write().unwrap_or_else(PoisonError::into_inner)
+    /// The engine, alone; None while a long script keeps it.
+    pub fn write(&self) -> Option<RwLockWriteGuard<'_, Engine>> {
+        loop {
+            if let Some(guard) = self.engine.try_write_for(LOCK_WAIT) {
+                return Some(guard);
+            }
+            if self.busy.is_active() {
+                return None;
+            }
+        }
+    }
+
+    /// The engine, alone, in a form that a fiber can keep; None while a long script keeps it.
+    pub fn write_owned(&self) -> Option<fiber::OwnedGuard> {
+        loop {
+            if let Some(guard) = self.engine.try_write_arc_for(LOCK_WAIT) {
+                return Some(guard);
+            }
+            if self.busy.is_active() {
+                return None;
+            }
+        }
+    }
+
+    /// Runs something alone on the engine, when no long script keeps it any more.
+    pub async fn with_engine<R>(&self, run: impl FnOnce(&mut Engine) -> R) -> R {
+        loop {
+            if let Some(mut guard) = self.write() {
+                return run(&mut guard);
+            }
+            tokio::time::sleep(BUSY_RETRY).await;
+        }
     }
 
     /// A generator for one session.

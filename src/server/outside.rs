@@ -1,8 +1,9 @@
 //! What the engine asks of the process: shutdown, memory figures, applied settings.
 
+use super::fiber::Busy;
 use super::garbage::Garbage;
 use super::log;
-use super::mailbox::OutputPolicy;
+use super::policy::ConnectionPolicy;
 use crate::engine::{CpuTimes, Memory, Outside, RunningScript, ShutdownOptions};
 use crate::settings::Settings;
 use std::any::Any;
@@ -13,18 +14,22 @@ use tokio::sync::watch;
 /// The real process.
 pub struct Process {
     pub garbage: Garbage,
-    pub limits: Arc<OutputPolicy>,
+    pub policy: Arc<ConnectionPolicy>,
     pub connections_max: Arc<AtomicU32>,
     pub shutdown: watch::Sender<Option<ShutdownOptions>>,
     pub startup_bytes: u64,
+    pub busy: Arc<Busy>,
 }
 
 impl Outside for Process {
     fn apply_setting(&mut self, name: &str, settings: &Settings) -> Result<(), String> {
         match name {
-            "client-output-buffer-limit" => {
-                self.limits.set(settings.client_output_buffer_limit.clone())
-            }
+            "client-output-buffer-limit"
+            | "client-query-buffer-limit"
+            | "proto-max-bulk-len"
+            | "protected-mode"
+            | "requirepass"
+            | "tcp-keepalive" => self.policy.follow(settings),
             "maxclients" => self.connections_max.store(settings.maxclients, Relaxed),
             "loglevel" => log::set_level(settings.loglevel),
             "dir" => std::env::set_current_dir(&settings.dir).map_err(|error| error.to_string())?,
@@ -110,7 +115,7 @@ impl Outside for Process {
     }
 
     fn pause_script(&mut self, script: RunningScript) -> bool {
-        super::fiber::pause(script)
+        self.busy.pause(script)
     }
 
     fn sleep_us(&mut self, duration_us: u64) {

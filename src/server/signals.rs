@@ -35,12 +35,12 @@ pub async fn run(shared: Arc<Shared>, signals: Signals) {
         tokio::select! {
             _ = terminate.recv() => {
                 tracing::warn!("Received SIGTERM scheduling shutdown...");
-                let options = options(&shared.read().settings.shutdown_on_sigterm);
+                let options = shared.with_engine(|engine| options(&engine.settings.shutdown_on_sigterm)).await;
                 shared.shutdown.send_replace(Some(options));
             }
             _ = interrupt.recv() => {
                 tracing::warn!("Received SIGINT scheduling shutdown...");
-                let options = options(&shared.read().settings.shutdown_on_sigint);
+                let options = shared.with_engine(|engine| options(&engine.settings.shutdown_on_sigint)).await;
                 shared.shutdown.send_replace(Some(options));
             }
             _ = hang_up.recv() => match log::reopen() {

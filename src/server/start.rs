@@ -1,10 +1,11 @@
 //! Builds the server from its settings and runs it to its end.
 
 use super::clock::MachineClock;
+use super::fiber::Busy;
 use super::garbage::Garbage;
 use super::listen::{self, Accepted};
-use super::mailbox::OutputPolicy;
 use super::outside::Process;
+use super::policy::ConnectionPolicy;
 use super::{Shared, background, outside, signals};
 use crate::commands;
 use crate::engine::random::Random;
@@ -12,10 +13,11 @@ use crate::engine::table::CommandTable;
 use crate::engine::time::TimeSource;
 use crate::engine::{Engine, Identity, ShutdownOptions};
 use crate::settings::Settings;
+use parking_lot::RwLock;
 use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
@@ -48,6 +50,7 @@ pub fn run(settings: Settings) -> io::Result<()> {
     };
     let threads = settings.io_threads.max(1) as usize;
     let pidfile = settings.pidfile.clone();
+    let unix_path = settings.unixsocket.clone();
     if let Some(path) = &pidfile {
         if let Err(error) = std::fs::write(path, format!("{}\n", std::process::id())) {
             tracing::warn!("Failed to write PID file: {error}");
@@ -116,7 +119,7 @@ pub fn run(settings: Settings) -> io::Result<()> {
         // Gone already is as good.
         let _ = std::fs::remove_file(path);
     }
-    if let Some(path) = &shared.read().settings.unixsocket {
+    if let Some(path) = &unix_path {
         let _ = std::fs::remove_file(path);
     }
     tracing::warn!("rankd is now ready to exit, bye bye...");
@@ -177,13 +180,13 @@ fn build(
     }
     let table = table.keep();
     let time: Arc<dyn TimeSource> = Arc::new(MachineClock::new());
-    let limits = Arc::new(OutputPolicy::new(
-        settings.client_output_buffer_limit.clone(),
-    ));
+    let policy = Arc::new(ConnectionPolicy::new(&settings));
+    let busy = Arc::new(Busy::default());
     let connections_max = Arc::new(AtomicU32::new(settings.maxclients));
     let process = Process {
         garbage: Garbage::start()?,
-        limits: limits.clone(),
+        policy: policy.clone(),
+        busy: busy.clone(),
         connections_max: connections_max.clone(),
         shutdown: shutdown.clone(),
         startup_bytes: outside::allocated_bytes(),
@@ -212,10 +215,12 @@ fn build(
     );
     Ok(Shared {
         clients: engine.clients.clone(),
-        engine: RwLock::new(engine),
+        stats: engine.stats.clone(),
+        engine: Arc::new(RwLock::new(engine)),
         table,
         time,
-        limits,
+        policy,
+        busy,
         threads,
         shutdown,
         connections: AtomicUsize::new(0),

@@ -7,7 +7,7 @@ use crate::engine::spec::{Categories, CommandSpec, Flags, Group, Handled, Run};
 use crate::resp::args::Args;
 use crate::resp::error::CommandError;
 use crate::resp::number::parse_i64;
-use crate::resp::reply::Protocol;
+use crate::resp::reply::{Protocol, Reply};
 use crate::settings::{RANKD_VERSION, REDIS_VERSION};
 
 pub const COMMANDS: &[CommandSpec] =
@@ -75,29 +75,46 @@ fn same_secret(given: &[u8], wanted: &[u8]) -> bool {
 }
 
 /// Checks a user's password; without a configured one, the default user takes any.
-fn check_password(ctx: &ControlCtx<'_>, user: &[u8], password: &[u8]) -> Handled {
-    let wanted = &ctx.settings().requirepass;
-    if user == b"default" && (wanted.is_empty() || same_secret(password, wanted)) {
+fn check_password(user: &[u8], given: &[u8], password: &[u8]) -> Handled {
+    if user == b"default" && (password.is_empty() || same_secret(given, password)) {
         return Ok(());
     }
-    crate::engine::stats::count(&ctx.engine.stats.acl_denied_auth, 1);
     Err(WRONG_PASSWORD)
 }
 
 fn auth(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
+    let password = ctx.settings().requirepass.clone();
+    let handled = log_in(ctx.session, ctx.reply, args, &password);
+    count_refusal(ctx, &handled);
+    handled
+}
+
+fn count_refusal(ctx: &ControlCtx<'_>, handled: &Handled) {
+    if *handled == Err(WRONG_PASSWORD) {
+        crate::engine::stats::count(&ctx.engine.stats.acl_denied_auth, 1);
+    }
+}
+
+/// AUTH, also where the engine is out of reach.
+pub fn log_in(
+    session: &mut Session,
+    reply: &mut Reply,
+    args: Args<'_>,
+    password: &[u8],
+) -> Handled {
     match args.len() {
-        2 if ctx.settings().requirepass.is_empty() => {
+        2 if password.is_empty() => {
             return Err(CommandError::Text(
                 "ERR AUTH <password> called without any password configured for the default user. Are you sure your \
                  configuration is correct?",
             ));
         }
-        2 => check_password(ctx, b"default", args.arg(1))?,
-        3 => check_password(ctx, args.arg(1), args.arg(2))?,
+        2 => check_password(b"default", args.arg(1), password)?,
+        3 => check_password(args.arg(1), args.arg(2), password)?,
         _ => return Err(CommandError::Syntax),
     }
-    ctx.session.authenticated = true;
-    ctx.reply.ok();
+    session.authenticated = true;
+    reply.ok();
     Ok(())
 }
 
@@ -110,6 +127,25 @@ pub const BAD_NAME: CommandError =
     CommandError::Text("ERR Client names cannot contain spaces, newlines or special characters.");
 
 fn hello(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
+    let password = ctx.settings().requirepass.clone();
+    let role = if ctx.engine.read_only_replica {
+        "replica"
+    } else {
+        "master"
+    };
+    let handled = greet(ctx.session, ctx.reply, args, &password, role);
+    count_refusal(ctx, &handled);
+    handled
+}
+
+/// HELLO, also where the engine is out of reach.
+pub fn greet(
+    session: &mut Session,
+    reply: &mut Reply,
+    args: Args<'_>,
+    password: &[u8],
+    role: &str,
+) -> Handled {
     let mut protocol = None;
     if let Some(version) = args.get(1) {
         let version = parse_i64(version).ok_or(CommandError::Text(
@@ -142,40 +178,34 @@ fn hello(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
             )));
         }
     }
-    if let Some((user, password)) = credentials {
-        check_password(ctx, user, password)?;
-        ctx.session.authenticated = true;
+    if let Some((user, given)) = credentials {
+        check_password(user, given, password)?;
+        session.authenticated = true;
     }
-    if !ctx.session.authenticated {
+    if !session.authenticated {
         return Err(CommandError::Text(
             "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> \
              <pass> option can be used to authenticate the client and select the RESP protocol version at the same time",
         ));
     }
     if let Some(name) = name {
-        ctx.session.client.names().name = name.to_vec();
+        session.client.names().name = name.to_vec();
     }
     if let Some(protocol) = protocol {
-        ctx.session.set_protocol(protocol);
-        ctx.reply.set_protocol(protocol);
+        session.set_protocol(protocol);
+        reply.set_protocol(protocol);
     }
-    write_greeting(ctx);
+    write_greeting(session, reply, role);
     Ok(())
 }
 
-fn write_greeting(ctx: &mut ControlCtx<'_>) {
-    let version = if ctx.session.protocol == Protocol::Resp3 {
+fn write_greeting(session: &Session, reply: &mut Reply, role: &str) {
+    let version = if session.protocol == Protocol::Resp3 {
         3
     } else {
         2
     };
-    let ClientId(id) = ctx.session.client.id;
-    let role: &[u8] = if ctx.engine.read_only_replica {
-        b"replica"
-    } else {
-        b"master"
-    };
-    let reply = &mut *ctx.reply;
+    let ClientId(id) = session.client.id;
     reply.map(8);
     reply.bulk(b"server");
     reply.bulk(b"redis");
@@ -188,7 +218,7 @@ fn write_greeting(ctx: &mut ControlCtx<'_>) {
     reply.bulk(b"mode");
     reply.bulk(b"standalone");
     reply.bulk(b"role");
-    reply.bulk(role);
+    reply.bulk(role.as_bytes());
     reply.bulk(b"modules");
     reply.array(0);
     reply.bulk(b"rankd_version");

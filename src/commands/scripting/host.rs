@@ -23,7 +23,12 @@ impl<'h, 'c> Host<'h, 'c> {
         session.script_allows_oom = flags.contains(ScriptFlags::ALLOW_OOM);
         let dirty_before = ctx.engine.dirty;
         let started_ns = ctx.now.monotonic_ns;
-        Self { ctx, session, started_ns, dirty_before }
+        Self {
+            ctx,
+            session,
+            started_ns,
+            dirty_before,
+        }
     }
 
     /// Leaves the engine as scripts find it.
@@ -63,6 +68,10 @@ impl ScriptHost for Host<'_, '_> {
             busy_after_ms: self.ctx.engine.settings.busy_reply_threshold,
             has_written: self.has_written(),
         };
-        if self.ctx.engine.outside.pause_script(script) { Verdict::Kill } else { Verdict::Continue }
+        if self.ctx.engine.outside.pause_script(script) {
+            Verdict::Kill
+        } else {
+            Verdict::Continue
+        }
     }
 }

@@ -3,7 +3,9 @@
 mod host;
 
 use crate::engine::ctx::{ControlCtx, ReadCtx};
-use crate::engine::spec::{Categories, CommandSpec, Flags, Group, Handled, KeyFlags, KeySpec, Run};
+use crate::engine::spec::{
+    Begin, Categories, CommandSpec, Find, Flags, Group, Handled, KeyFlags, KeySpec, Run,
+};
 use crate::resp::args::Args;
 use crate::resp::error::CommandError;
 use crate::resp::number::parse_i64;
@@ -19,9 +21,22 @@ pub const COMMANDS: &[CommandSpec] = &[
         since: "2.6.0",
         complexity: "Depends on the script that is executed.",
         arity: -3,
-        flags: Flags::NOSCRIPT.union(Flags::STALE.union(Flags::SKIP_MONITOR.union(Flags::NO_MANDATORY_KEYS.union(Flags::MOVABLE_KEYS)))),
+        flags: Flags::NOSCRIPT.union(
+            Flags::STALE.union(
+                Flags::SKIP_MONITOR.union(Flags::NO_MANDATORY_KEYS.union(Flags::MOVABLE_KEYS)),
+            ),
+        ),
         categories: Categories::SCRIPTING,
-        keys: &[KeySpec { begin: Begin::Index(2), find: Find::KeyNum { count: 0, first: 1, step: 1 }, flags: KeyFlags::RW.union(KeyFlags::ACCESS.union(KeyFlags::UPDATE)), notes: "" }],
+        keys: &[KeySpec {
+            begin: Begin::Index(2),
+            find: Find::KeyNum {
+                count: 0,
+                first: 1,
+                step: 1,
+            },
+            flags: KeyFlags::RW.union(KeyFlags::ACCESS.union(KeyFlags::UPDATE)),
+            notes: "",
+        }],
         tips: &[],
         syntax: "script numkeys [key [key ...]] [arg [arg ...]]",
         run: Run::Control(eval),
@@ -33,9 +48,16 @@ pub const COMMANDS: &[CommandSpec] = &[
         since: "2.6.0",
         complexity: "Depends on the script that is executed.",
         arity: -3,
-        flags: Flags::NOSCRIPT.union(Flags::STALE.union(Flags::SKIP_MONITOR.union(Flags::NO_MANDATORY_KEYS.union(Flags::MOVABLE_KEYS)))),
+        flags: Flags::NOSCRIPT.union(
+            Flags::STALE.union(
+                Flags::SKIP_MONITOR.union(Flags::NO_MANDATORY_KEYS.union(Flags::MOVABLE_KEYS)),
+            ),
+        ),
         categories: Categories::SCRIPTING,
-        keys: &[KeySpec::counted(2, KeyFlags::RW.union(KeyFlags::ACCESS.union(KeyFlags::UPDATE)))],
+        keys: &[KeySpec::counted(
+            2,
+            KeyFlags::RW.union(KeyFlags::ACCESS.union(KeyFlags::UPDATE)),
+        )],
         tips: &[],
         syntax: "sha1 numkeys [key [key ...]] [arg [arg ...]]",
         run: Run::Control(evalsha),
@@ -47,9 +69,20 @@ pub const COMMANDS: &[CommandSpec] = &[
         since: "7.0.0",
         complexity: "Depends on the script that is executed.",
         arity: -3,
-        flags: Flags::READONLY.union(Flags::NOSCRIPT.union(Flags::STALE.union(Flags::SKIP_MONITOR.union(Flags::NO_MANDATORY_KEYS.union(Flags::MOVABLE_KEYS))))),
+        flags: Flags::READONLY.union(Flags::NOSCRIPT.union(Flags::STALE.union(
+            Flags::SKIP_MONITOR.union(Flags::NO_MANDATORY_KEYS.union(Flags::MOVABLE_KEYS)),
+        ))),
         categories: Categories::SCRIPTING,
-        keys: &[KeySpec { begin: Begin::Index(2), find: Find::KeyNum { count: 0, first: 1, step: 1 }, flags: KeyFlags::RO.union(KeyFlags::ACCESS), notes: "" }],
+        keys: &[KeySpec {
+            begin: Begin::Index(2),
+            find: Find::KeyNum {
+                count: 0,
+                first: 1,
+                step: 1,
+            },
+            flags: KeyFlags::RO.union(KeyFlags::ACCESS),
+            notes: "",
+        }],
         tips: &[],
         syntax: "script numkeys [key [key ...]] [arg [arg ...]]",
         run: Run::Control(eval_ro),
@@ -61,7 +94,9 @@ pub const COMMANDS: &[CommandSpec] = &[
         since: "7.0.0",
         complexity: "Depends on the script that is executed.",
         arity: -3,
-        flags: Flags::READONLY.union(Flags::NOSCRIPT.union(Flags::STALE.union(Flags::SKIP_MONITOR.union(Flags::NO_MANDATORY_KEYS.union(Flags::MOVABLE_KEYS))))),
+        flags: Flags::READONLY.union(Flags::NOSCRIPT.union(Flags::STALE.union(
+            Flags::SKIP_MONITOR.union(Flags::NO_MANDATORY_KEYS.union(Flags::MOVABLE_KEYS)),
+        ))),
         categories: Categories::SCRIPTING,
         keys: &[KeySpec::counted(2, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
@@ -119,7 +154,10 @@ pub const COMMANDS: &[CommandSpec] = &[
                 flags: Flags::NOSCRIPT,
                 categories: Categories::SCRIPTING,
                 keys: &[],
-                tips: &["request_policy:all_shards", "response_policy:agg_logical_and"],
+                tips: &[
+                    "request_policy:all_shards",
+                    "response_policy:agg_logical_and",
+                ],
                 syntax: "sha1 [sha1 ...]",
                 run: Run::Control(script_exists),
             },
@@ -160,14 +198,19 @@ pub const COMMANDS: &[CommandSpec] = &[
 type Kept = Mutex<Interpreter>;
 
 /// Takes the interpreter out of the engine for one command; it is made when first asked for.
-fn with_interpreter<R>(ctx: &mut ControlCtx<'_>, run: impl FnOnce(&mut Interpreter, &mut ControlCtx<'_>) -> R) -> R {
+fn with_interpreter<R>(
+    ctx: &mut ControlCtx<'_>,
+    run: impl FnOnce(&mut Interpreter, &mut ControlCtx<'_>) -> R,
+) -> R {
     let mut kept = ctx
         .engine
         .extension
         .take()
         .and_then(|extension| extension.downcast::<Kept>().ok())
         .unwrap_or_default();
-    let interpreter = kept.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let interpreter = kept
+        .get_mut()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
     let result = run(interpreter, ctx);
     ctx.engine.extension = Some(kept);
     result
@@ -193,7 +236,9 @@ fn evalsha_ro(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
 fn key_count(args: Args<'_>) -> Result<usize, CommandError> {
     let count = parse_i64(args.arg(2)).ok_or(CommandError::NotInteger)?;
     if count > (args.len() - 3) as i64 {
-        return Err(CommandError::Text("ERR Number of keys can't be greater than number of args"));
+        return Err(CommandError::Text(
+            "ERR Number of keys can't be greater than number of args",
+        ));
     }
     usize::try_from(count).map_err(|_| CommandError::Text("ERR Number of keys can't be negative"))
 }
@@ -217,9 +262,15 @@ fn run_script(ctx: &mut ControlCtx<'_>, args: Args<'_>, by_sha: bool, read_only:
     })
 }
 
-fn find_script(interpreter: &mut Interpreter, source: &[u8], by_sha: bool) -> Result<ScriptId, CommandError> {
+fn find_script(
+    interpreter: &mut Interpreter,
+    source: &[u8],
+    by_sha: bool,
+) -> Result<ScriptId, CommandError> {
     if by_sha {
-        return ScriptSha::parse(source).and_then(|sha| interpreter.find(sha)).ok_or(CommandError::NoScript);
+        return ScriptSha::parse(source)
+            .and_then(|sha| interpreter.find(sha))
+            .ok_or(CommandError::NoScript);
     }
     if let Some(id) = interpreter.find_source(source) {
         return Ok(id);
@@ -227,7 +278,11 @@ fn find_script(interpreter: &mut Interpreter, source: &[u8], by_sha: bool) -> Re
     load(interpreter, source, Origin::Eval)
 }
 
-fn load(interpreter: &mut Interpreter, source: &[u8], origin: Origin) -> Result<ScriptId, CommandError> {
+fn load(
+    interpreter: &mut Interpreter,
+    source: &[u8],
+    origin: Origin,
+) -> Result<ScriptId, CommandError> {
     interpreter
         .load(source, origin)
         .map_err(|error| CommandError::Owned(String::from_utf8_lossy(&error.0).into_owned()))
@@ -240,14 +295,18 @@ fn check_flags(ctx: &ControlCtx<'_>, flags: ScriptFlags, read_only: bool) -> Han
     }
     let no_writes = flags.contains(ScriptFlags::NO_WRITES);
     if read_only && !no_writes {
-        return Err(CommandError::Text("ERR Can not execute a script with write flag using *_ro command."));
+        return Err(CommandError::Text(
+            "ERR Can not execute a script with write flag using *_ro command.",
+        ));
     }
     if !no_writes {
         if let Some(refusal) = &ctx.engine.write_refusal {
             return Err(CommandError::Owned(refusal.clone()));
         }
         if ctx.engine.read_only_replica {
-            return Err(CommandError::Text("READONLY You can not run script with write flag on readonly replica."));
+            return Err(CommandError::Text(
+                "READONLY You can not run script with write flag on readonly replica.",
+            ));
         }
     }
     if !flags.contains(ScriptFlags::ALLOW_OOM) && !no_writes && ctx.engine.out_of_memory() {
@@ -272,7 +331,9 @@ fn script_exists(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
         let digests = args.from(2);
         ctx.reply.array(digests.len());
         for digest in digests.iter() {
-            let known = ScriptSha::parse(digest).and_then(|sha| interpreter.find(sha)).is_some();
+            let known = ScriptSha::parse(digest)
+                .and_then(|sha| interpreter.find(sha))
+                .is_some();
             ctx.reply.integer(i64::from(known));
         }
         Ok(())
@@ -282,11 +343,15 @@ fn script_exists(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
 fn script_flush(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
     let known = match args.len() {
         2 => true,
-        3 => args.arg(2).eq_ignore_ascii_case(b"sync") || args.arg(2).eq_ignore_ascii_case(b"async"),
+        3 => {
+            args.arg(2).eq_ignore_ascii_case(b"sync") || args.arg(2).eq_ignore_ascii_case(b"async")
+        }
         _ => false,
     };
     if !known {
-        return Err(CommandError::Text("ERR SCRIPT FLUSH only support SYNC|ASYNC option"));
+        return Err(CommandError::Text(
+            "ERR SCRIPT FLUSH only support SYNC|ASYNC option",
+        ));
     }
     with_interpreter(ctx, |interpreter, _| interpreter.flush());
     ctx.reply.ok();
@@ -295,7 +360,9 @@ fn script_flush(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
 
 /// A running script is told to end before a command reaches the engine; who gets here finds none.
 fn script_kill(_ctx: &mut ControlCtx<'_>, _args: Args<'_>) -> Handled {
-    Err(CommandError::Text("NOTBUSY No scripts in execution right now."))
+    Err(CommandError::Text(
+        "NOTBUSY No scripts in execution right now.",
+    ))
 }
 
 fn script_help(ctx: &mut ReadCtx<'_>, _args: Args<'_>) -> Handled {

@@ -15,7 +15,9 @@ pub fn write_g14(value: f64, out: &mut Vec<u8>) {
     write_general(value, 14, out);
 }
 
-fn write_general(value: f64, precision: u32, out: &mut Vec<u8>) {
+/// Appends `value` with up to `precision` significant digits, as `%.*g`; at least 1 and at
+/// most 17.
+pub fn write_general(value: f64, precision: u32, out: &mut Vec<u8>) {
     if value.is_sign_negative() {
         out.push(b'-');
     }

@@ -1,0 +1,148 @@
+//! The compiled scripts of a machine, by digest and by source.
+
+use std::collections::{HashMap, VecDeque};
+
+use foldhash::fast::RandomState;
+
+use super::interpreter::{Origin, ScriptSha};
+use super::shebang::ScriptFlags;
+use crate::limits::SCRIPT_EVAL_BYTES_MAX;
+
+/// Names a script of one machine until the next load or flush.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ScriptId(u32);
+
+pub struct Script {
+    pub sha: ScriptSha,
+    pub flags: ScriptFlags,
+    pub source: Box<[u8]>,
+    /// Its function's place in Lua's registry.
+    pub(super) function: i32,
+    origin: Origin,
+}
+
+impl Script {
+    pub(super) fn new(
+        sha: ScriptSha,
+        flags: ScriptFlags,
+        source: &[u8],
+        function: i32,
+        origin: Origin,
+    ) -> Self {
+        Self {
+            sha,
+            flags,
+            source: source.into(),
+            function,
+            origin,
+        }
+    }
+}
+
+/// Invariants: `by_sha` and `by_source` name exactly the occupied slots; `eval_order`
+/// names those of EVAL, oldest first, and maybe others; `eval_bytes` is the sum of the
+/// former's sources.
+#[derive(Default)]
+pub struct Cache {
+    slots: Vec<Option<Script>>,
+    free: Vec<u32>,
+    by_sha: HashMap<ScriptSha, ScriptId, RandomState>,
+    by_source: hashbrown::HashTable<ScriptId>,
+    source_hasher: RandomState,
+    eval_order: VecDeque<(ScriptId, ScriptSha)>,
+    eval_bytes: usize,
+    source_bytes: usize,
+}
+
+impl Cache {
+    pub fn len(&self) -> usize {
+        self.by_sha.len()
+    }
+
+    pub fn source_bytes(&self) -> usize {
+        self.source_bytes
+    }
+
+    pub fn find(&self, sha: ScriptSha) -> Option<ScriptId> {
+        self.by_sha.get(&sha).copied()
+    }
+
+    pub fn find_source(&self, source: &[u8]) -> Option<ScriptId> {
+        self.by_source
+            .find(self.hash(source), |id| *self.script(*id).source == *source)
+            .copied()
+    }
+
+    pub fn script(&self, id: ScriptId) -> &Script {
+        self.slots[id.0 as usize]
+            .as_ref()
+            .expect("an id names a script until the next load")
+    }
+
+    fn hash(&self, source: &[u8]) -> u64 {
+        use std::hash::BuildHasher;
+        self.source_hasher.hash_one(source)
+    }
+
+    /// Adds a script whose source is not known yet.
+    pub fn insert(&mut self, script: Script) -> ScriptId {
+        let id = ScriptId(self.free.pop().unwrap_or(self.slots.len() as u32));
+        if id.0 as usize == self.slots.len() {
+            self.slots.push(None);
+        }
+        self.source_bytes += script.source.len();
+        if script.origin == Origin::Eval {
+            self.eval_bytes += script.source.len();
+            self.eval_order.push_back((id, script.sha));
+        }
+        self.by_sha.insert(script.sha, id);
+        let hash = self.hash(&script.source);
+        self.slots[id.0 as usize] = Some(script);
+        let (slots, hasher) = (&self.slots, &self.source_hasher);
+        self.by_source.insert_unique(hash, id, |id| {
+            use std::hash::BuildHasher;
+            let script = slots[id.0 as usize].as_ref();
+            hasher.hash_one(&*script.expect("the table names occupied slots").source)
+        });
+        id
+    }
+
+    /// Makes an EVAL's script stay.
+    pub fn pin(&mut self, id: ScriptId) {
+        if let Some(script) = &mut self.slots[id.0 as usize]
+            && script.origin == Origin::Eval
+        {
+            script.origin = Origin::Load;
+            self.eval_bytes -= script.source.len();
+        }
+    }
+
+    /// Drops the oldest scripts of EVAL beyond the limit, but never the newest, and
+    /// gives the registry places to free.
+    pub fn forget_oldest(&mut self) -> Vec<i32> {
+        let mut freed = Vec::new();
+        while self.eval_bytes > SCRIPT_EVAL_BYTES_MAX && self.eval_order.len() > 1 {
+            let Some((id, sha)) = self.eval_order.pop_front() else {
+                break;
+            };
+            let slot = &mut self.slots[id.0 as usize];
+            let is_forgettable = slot
+                .as_ref()
+                .is_some_and(|script| script.origin == Origin::Eval && script.sha == sha);
+            if !is_forgettable {
+                continue;
+            }
+            let Some(script) = slot.take() else { continue };
+            self.by_sha.remove(&sha);
+            let hash = self.hash(&script.source);
+            if let Ok(entry) = self.by_source.find_entry(hash, |other| *other == id) {
+                entry.remove();
+            }
+            self.eval_bytes -= script.source.len();
+            self.source_bytes -= script.source.len();
+            self.free.push(id.0);
+            freed.push(script.function);
+        }
+        freed
+    }
+}

@@ -1,0 +1,172 @@
+//! Functions of Lua's own libraries that Redis changes, or that could otherwise run for
+//! long without the script's budget noticing.
+
+use crate::script::bridge::set_function;
+use crate::script::sandbox::{check_writable, resolve};
+use crate::script::vm::{FUNCTION, Lua, NIL, Outcome, TABLE};
+
+pub fn install(lua: Lua, globals: i32) {
+    lua.raw_get_name(globals, b"math");
+    set_function(lua, b"random", random);
+    set_function(lua, b"randomseed", random_seed);
+    lua.pop(1);
+    lua.raw_get_name(globals, b"table");
+    set_function(lua, b"insert", insert);
+    set_function(lua, b"foreach", for_each);
+    lua.pop(1);
+    lua.raw_get_name(globals, b"string");
+    set_function(lua, b"rep", repeat);
+    lua.pop(1);
+    lua.new_table(0, 1);
+    set_function(lua, b"clock", clock);
+    lua.raw_set_name(globals, b"os");
+    lua.push_value(globals);
+    set_function(lua, b"collectgarbage", collect_garbage);
+    lua.pop(1);
+}
+
+/// Integers are cut to 32 bits as Lua's library does.
+fn random(lua: Lua) -> Outcome {
+    let fraction = lua.runtime().random.fraction();
+    match lua.top() {
+        0 => lua.push_number(fraction),
+        1 => {
+            let high = lua.check_int(1);
+            if high < 1 {
+                return Err(lua.argument_error(1, c"interval is empty"));
+            }
+            lua.push_number((fraction * f64::from(high)).floor() + 1.0);
+        }
+        2 => {
+            let low = lua.check_int(1);
+            let high = lua.check_int(2);
+            if low > high {
+                return Err(lua.argument_error(2, c"interval is empty"));
+            }
+            // The width wraps at 32 bits, as in C.
+            let width = f64::from(high.wrapping_sub(low).wrapping_add(1));
+            lua.push_number((fraction * width).floor() + f64::from(low));
+        }
+        _ => return Err(lua.error(b"wrong number of arguments")),
+    }
+    Ok(1)
+}
+
+fn random_seed(lua: Lua) -> Outcome {
+    lua.runtime().random.seed(lua.check_int(1) as u32);
+    Ok(0)
+}
+
+fn insert(lua: Lua) -> Outcome {
+    lua.check_kind(1, TABLE);
+    let end = lua.raw_len(1) as i32 + 1;
+    match lua.top() {
+        2 => {
+            check_writable(lua, 1)?;
+            lua.raw_set_index(1, end);
+        }
+        3 => {
+            let position = lua.check_int(2);
+            check_writable(lua, 1)?;
+            for index in (position.saturating_add(1)..=end.max(position)).rev() {
+                if index & 0xFF == 0 {
+                    lua.runtime().spend(lua, 0x100)?;
+                }
+                lua.raw_get_index(1, index - 1);
+                lua.raw_set_index(1, index);
+            }
+            lua.raw_set_index(1, position);
+        }
+        _ => return Err(lua.error(b"wrong number of arguments to 'insert'")),
+    }
+    Ok(0)
+}
+
+fn for_each(lua: Lua) -> Outcome {
+    lua.check_kind(1, TABLE);
+    lua.check_kind(2, FUNCTION);
+    resolve(lua, 1);
+    lua.push_nil();
+    while lua.next(1) {
+        lua.push_value(2);
+        lua.push_value(-3);
+        lua.push_value(-3);
+        lua.call(2, 1);
+        if lua.kind(-1) != NIL {
+            return Ok(1);
+        }
+        lua.pop(2);
+    }
+    Ok(0)
+}
+
+fn repeat(lua: Lua) -> Outcome {
+    let text = lua.check_bytes(1);
+    let times = usize::try_from(lua.check_int(2)).unwrap_or(0);
+    let len = text.len().saturating_mul(times);
+    let memory = &lua.runtime().memory;
+    if memory.would_exceed(len.saturating_mul(2)) {
+        lua.collect_all();
+        memory.collected();
+        if memory.would_exceed(len.saturating_mul(2)) {
+            return Err(lua.plain_error(b"not enough memory"));
+        }
+    }
+    lua.runtime().spend(lua, len as i64 / 64)?;
+    let buffer = lua.new_buffer(len);
+    if !text.is_empty() {
+        for part in buffer.chunks_exact_mut(text.len()) {
+            part.copy_from_slice(text);
+        }
+    }
+    lua.push_bytes(buffer);
+    Ok(1)
+}
+
+/// Processor time of the process in seconds.
+fn clock(lua: Lua) -> Outcome {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the place is valid; should the call fail, it stays zero.
+    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
+    // As fine as C's clock(), microseconds.
+    let micros = time.tv_sec * 1_000_000 + time.tv_nsec / 1000;
+    lua.push_number(micros as f64 / 1e6);
+    Ok(1)
+}
+
+/// The collector's settings are the server's: a script may ask for a collection, and
+/// believes that it may change how it works.
+fn collect_garbage(lua: Lua) -> Outcome {
+    let option = lua.optional_text(1, c"collect").to_bytes();
+    let argument = lua.optional_integer(2, 0) as i32;
+    let runtime = lua.runtime();
+    let used = runtime.memory.used();
+    // A collection looks at all that is alive.
+    let cost = used as i64 / 64;
+    match option {
+        b"collect" => {
+            runtime.spend(lua, cost)?;
+            lua.collect_all();
+            lua.push_number(0.0);
+        }
+        b"step" => {
+            runtime.spend(lua, cost)?;
+            let is_finished = lua.collect_step(argument);
+            lua.push_bool(is_finished);
+        }
+        b"count" => lua.push_number(used as f64 / 1024.0),
+        b"stop" | b"restart" => lua.push_number(0.0),
+        b"setpause" | b"setstepmul" => {
+            let mut settings = runtime.collector_settings.get();
+            let setting = &mut settings[usize::from(option == b"setstepmul")];
+            let before = std::mem::replace(setting, argument);
+            runtime.collector_settings.set(settings);
+            lua.push_number(f64::from(before));
+        }
+        _ => return Err(lua.option_error(1)),
+    }
+    Ok(1)
+}

@@ -1,0 +1,221 @@
+//! What belongs to one script machine beside Lua's own state: its memory, the budget of
+//! the running script, its host, and buffers. Everything is a cell, because Lua's
+//! callbacks meet it anywhere.
+
+use std::any::Any;
+use std::cell::{Cell, UnsafeCell};
+use std::mem;
+use std::ptr::{self, NonNull};
+
+use super::host::{ScriptHost, Verdict};
+use super::memory::Memory;
+use super::random::Random;
+use super::vm::{Lua, Raised, lua_State};
+use crate::limits::{SCRIPT_BUFFER_KEPT_MAX, SCRIPT_HOOK_INSTRUCTIONS, SCRIPT_PAUSE_INSTRUCTIONS};
+use crate::resp::{OwnedArgs, Protocol, Reply};
+
+/// What the machine is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Activity {
+    Idle,
+    /// A script or a function.
+    Running,
+    /// The body of a library that registers its functions.
+    Loading,
+    /// Whatever runs must end; it may not catch that.
+    Ending,
+}
+
+/// The most read-only tables that a sandbox makes.
+pub const PROXIES_MAX: usize = 16;
+
+pub struct Runtime {
+    pub memory: Memory,
+    pub random: Random,
+    /// What commands of the running script answer in.
+    pub protocol: Cell<Protocol>,
+    /// Metatables of the read-only tables; see the sandbox.
+    pub proxies: Cell<[*const std::ffi::c_void; PROXIES_MAX]>,
+    /// Settings of the cjson library, which a script may change for itself.
+    pub json: Cell<super::library::json::Settings>,
+    /// Pause and step multiplier that the script believes it set for the collector.
+    pub collector_settings: Cell<[i32; 2]>,
+    /// Where a failed call's error is described.
+    pub failure: Cell<Option<super::interpreter::ScriptError>>,
+    /// What the protected entry works on.
+    pub request: Cell<*const super::interpreter::Request<'static>>,
+    /// Functions that a library under load registered.
+    pub registered: Cell<Vec<super::functions::RegisteredFunction>>,
+    /// Arguments of a command under construction, and the text of a number.
+    pub args: Cell<OwnedArgs>,
+    pub text: Cell<Vec<u8>>,
+    reply: UnsafeCell<Reply>,
+    scratch: UnsafeCell<Vec<u8>>,
+    main_thread: Cell<*mut lua_State>,
+    activity: Cell<Activity>,
+    /// Instructions, or work worth as much, until the next pause point.
+    budget: Cell<i64>,
+    host: Cell<Option<NonNull<dyn ScriptHost>>>,
+    /// The error of a script that was told to end.
+    last_words: Cell<&'static [u8]>,
+    panic: Cell<Option<Box<dyn Any + Send>>>,
+}
+
+impl Runtime {
+    pub fn new(memory_limit: usize) -> Self {
+        Self {
+            memory: Memory::new(memory_limit),
+            random: Random::default(),
+            protocol: Cell::default(),
+            proxies: Cell::new([ptr::null(); PROXIES_MAX]),
+            json: Cell::default(),
+            collector_settings: Cell::new([200; 2]),
+            failure: Cell::default(),
+            request: Cell::new(ptr::null()),
+            registered: Cell::default(),
+            args: Cell::default(),
+            text: Cell::default(),
+            reply: UnsafeCell::default(),
+            scratch: UnsafeCell::default(),
+            main_thread: Cell::new(ptr::null_mut()),
+            activity: Cell::new(Activity::Idle),
+            budget: Cell::new(0),
+            host: Cell::new(None),
+            last_words: Cell::new(b"ERR internal error"),
+            panic: Cell::new(None),
+        }
+    }
+
+    pub fn main_thread(&self) -> *mut lua_State {
+        self.main_thread.get()
+    }
+
+    pub fn set_main_thread(&self, thread: *mut lua_State) {
+        self.main_thread.set(thread);
+    }
+
+    pub fn activity(&self) -> Activity {
+        self.activity.get()
+    }
+
+    /// Lends the host to the machine and starts a budget. The host must stay until
+    /// [`Runtime::end`].
+    pub fn begin(&self, host: &mut dyn ScriptHost, activity: Activity) {
+        let host: NonNull<dyn ScriptHost + '_> = NonNull::from(host);
+        // SAFETY: only the lifetime changes; `end` takes the pointer away before the
+        // borrow that it was made of ends.
+        let host: NonNull<dyn ScriptHost + 'static> = unsafe { mem::transmute(host) };
+        self.host.set(Some(host));
+        self.activity.set(activity);
+        self.budget.set(SCRIPT_PAUSE_INSTRUCTIONS);
+        self.protocol.set(Protocol::Resp2);
+        self.json.take();
+        self.collector_settings.set([200; 2]);
+    }
+
+    /// Takes the host away and says what stopped the script for good: whether it was
+    /// told to end, and a panic that waits to go on.
+    pub fn end(&self) -> (bool, Option<Box<dyn Any + Send>>) {
+        self.host.set(None);
+        let ended = self.activity.replace(Activity::Idle) == Activity::Ending;
+        let args = self.args.take();
+        if args.memory_bytes() <= SCRIPT_BUFFER_KEPT_MAX {
+            self.args.set(args);
+        }
+        // SAFETY: no script runs, so nobody else uses the reply.
+        let reply = unsafe { &mut *self.reply.get() };
+        if reply.capacity() > SCRIPT_BUFFER_KEPT_MAX {
+            *reply = Reply::default();
+        }
+        // SAFETY: likewise.
+        let scratch = unsafe { self.scratch() };
+        if scratch.capacity() > SCRIPT_BUFFER_KEPT_MAX {
+            *scratch = Vec::new();
+        }
+        (ended, self.panic.take())
+    }
+
+    /// The host of the running script; `None` outside of one.
+    ///
+    /// # Safety
+    /// The reference must be used for one call of the host only, which does not come
+    /// back into the machine.
+    #[allow(clippy::mut_from_ref)]
+    #[inline]
+    pub unsafe fn host(&self) -> Option<&mut dyn ScriptHost> {
+        // SAFETY: `begin` borrowed it mutably until `end`, and nobody else holds it.
+        self.host.get().map(|host| unsafe { &mut *host.as_ptr() })
+    }
+
+    /// The buffer of commands' replies.
+    ///
+    /// # Safety
+    /// As [`Runtime::host`]: no other reference to it may be in use.
+    #[allow(clippy::mut_from_ref)]
+    #[inline]
+    pub unsafe fn reply(&self) -> &mut Reply {
+        unsafe { &mut *self.reply.get() }
+    }
+
+    /// The buffer in which a library builds a string; a raise leaves it behind unharmed.
+    ///
+    /// # Safety
+    /// No other reference to it may be in use, so no script code may run meanwhile.
+    #[allow(clippy::mut_from_ref)]
+    #[inline]
+    pub unsafe fn scratch(&self) -> &mut Vec<u8> {
+        unsafe { &mut *self.scratch.get() }
+    }
+
+    /// Ends the running script because of a panic, which goes on after it.
+    pub fn stop_for_panic(&self, payload: Box<dyn Any + Send>) {
+        self.panic.set(Some(payload));
+        self.activity.set(Activity::Ending);
+    }
+
+    /// Called by Lua's count hook.
+    pub fn on_hook(&self, lua: Lua) -> Result<(), Raised> {
+        if self.memory.wants_collection() {
+            lua.collect_all();
+            self.memory.collected();
+        }
+        self.spend(lua, i64::from(SCRIPT_HOOK_INSTRUCTIONS))
+    }
+
+    /// Work of `cost` instructions was or will be done. May raise (memory).
+    #[inline]
+    pub fn spend(&self, lua: Lua, cost: i64) -> Result<(), Raised> {
+        let left = self.budget.get().saturating_sub(cost);
+        self.budget.set(left);
+        if left > 0 && self.activity.get() != Activity::Ending {
+            return Ok(());
+        }
+        self.pause(lua)
+    }
+
+    #[cold]
+    fn pause(&self, lua: Lua) -> Result<(), Raised> {
+        self.budget.set(SCRIPT_PAUSE_INSTRUCTIONS);
+        let activity = self.activity.get();
+        // SAFETY: the reference ends with the call.
+        let verdict = match unsafe { self.host() } {
+            Some(host) if activity != Activity::Ending => host.pause_point(),
+            Some(_) => Verdict::Kill,
+            None => Verdict::Continue,
+        };
+        if verdict == Verdict::Continue {
+            return Ok(());
+        }
+        if activity != Activity::Ending {
+            self.last_words.set(if activity == Activity::Loading {
+                b"ERR FUNCTION LOAD timeout"
+            } else {
+                b"ERR Script killed by user with SCRIPT KILL..."
+            });
+        }
+        self.activity.set(Activity::Ending);
+        lua.stop_soon();
+        super::bridge::push_error_table(lua, self.last_words.get());
+        Err(Raised)
+    }
+}

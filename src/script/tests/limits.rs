@@ -1,0 +1,139 @@
+//! Scripts that mean harm end with an error, and the machine goes on.
+
+use super::{FakeHost, eval_with};
+use crate::resp::Protocol;
+use crate::script::Interpreter;
+
+const MEBIBYTE: usize = 1 << 20;
+
+/// The reply of a script that is killed at the host's third pause point, and that of
+/// the next script.
+fn run_killed(source: &str) -> (String, String) {
+    let mut interpreter = Interpreter::new(64 * MEBIBYTE);
+    let mut host = FakeHost {
+        kill_at: Some(3),
+        ..FakeHost::default()
+    };
+    let reply = eval_with(
+        &mut interpreter,
+        &mut host,
+        source.as_bytes(),
+        &[],
+        &[],
+        Protocol::Resp2,
+    );
+    let next = eval_with(
+        &mut interpreter,
+        &mut FakeHost::default(),
+        b"return 'fine'",
+        &[],
+        &[],
+        Protocol::Resp2,
+    );
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (text(reply), text(next))
+}
+
+#[test]
+fn endless_scripts_are_killed() {
+    for source in [
+        "while true do end",
+        "while true do pcall(function() while true do end end) end",
+        "local function f() return pcall(f) end while true do f() end",
+        "while true do coroutine.wrap(function() while true do end end)() end",
+        "while true do pcall(coroutine.wrap(function() while true do end end)) end",
+        "while true do local c = coroutine.wrap(function() for i = 1, 900 do end end) c() end",
+        "while true do collectgarbage() end",
+        "while true do string.rep('x', 100000) end",
+        "local t = {} for i = 1, 1000 do t[i] = i end while true do table.insert(t, 1, 0) end",
+        "table.insert({}, -2147483648, 1)",
+        "local t = {} while true do t = {t, t} cjson.encode({1}) end",
+        "local t = {} for i = 1, 100 do t = {t, t} end return t",
+        "local t = {} for i = 1, 100 do t = {t, t} end return cjson.encode(t)",
+        "local t = {} for i = 1, 14 do local u = {} for j = 1, 50 do u[j] = t end t = u end \
+         return cmsgpack.pack(t)",
+    ] {
+        let (reply, next) = run_killed(source);
+        assert!(
+            reply.starts_with("-ERR Script killed by user with SCRIPT KILL..."),
+            "{source}: {reply}"
+        );
+        assert_eq!(next, "$4\r\nfine\r\n", "{source}");
+    }
+}
+
+#[test]
+fn memory_is_bounded() {
+    for source in [
+        "local s = 'x' while true do s = s .. s end",
+        "local t = {} while true do t[#t + 1] = 'x' .. #t end",
+        "return string.rep('x', 2000000000)",
+        "local t = {} for i = 1, 100000000 do t[i] = i end",
+        "local s = string.rep('x', 20000000) return cjson.encode({s, s, s, s, s, s})",
+        "return {pcall(string.rep, 'x', 2000000000), string.rep('x', 2000000000)}",
+    ] {
+        let mut interpreter = Interpreter::new(64 * MEBIBYTE);
+        let reply = eval_with(
+            &mut interpreter,
+            &mut FakeHost::default(),
+            source.as_bytes(),
+            &[],
+            &[],
+            Protocol::Resp2,
+        );
+        let text = String::from_utf8_lossy(&reply[..reply.len().min(200)]).into_owned();
+        assert!(
+            text.starts_with("-ERR not enough memory"),
+            "{source}: {text}"
+        );
+        let (lua_bytes, _) = interpreter.memory_bytes();
+        assert!(
+            lua_bytes < 20 * MEBIBYTE,
+            "{source}: {lua_bytes} bytes stay"
+        );
+    }
+}
+
+#[test]
+fn garbage_is_collected_before_memory_ends() {
+    let mut interpreter = Interpreter::new(64 * MEBIBYTE);
+    let reply = eval_with(
+        &mut interpreter,
+        &mut FakeHost::default(),
+        b"for i = 1, 200 do local s = string.rep('x', 5000000) .. i end return 'done'",
+        &[],
+        &[],
+        Protocol::Resp2,
+    );
+    assert_eq!(reply, b"$4\r\ndone\r\n");
+}
+
+#[test]
+fn recursion_is_bounded() {
+    for source in [
+        "local function f() return 1 + f() end return f()",
+        "local t = setmetatable({}, {}) getmetatable(t).__index = function(_, k) return t[k] end \
+         return t.x",
+        "local function f(x) return string.gsub('x', 'x', f) end return f()",
+        "local function f() return coroutine.wrap(f)() end return f()",
+        "local t = {} for i = 1, 100000 do t = {t} end return cjson.encode(t)",
+        "return cjson.decode(string.rep('[', 100000))",
+        "cjson.decode_max_depth(1000000) return cjson.decode(string.rep('[', 1000000))",
+        "cjson.encode_max_depth(1000000) local t = {} for i = 1, 100000 do t = {t} end \
+         return cjson.encode(t)",
+        "return cmsgpack.unpack(string.rep('\\145', 100000))",
+        "return loadstring(string.rep('(', 100000))()",
+        "return loadstring('return ' .. string.rep('{', 100000))()",
+    ] {
+        let mut interpreter = Interpreter::new(64 * MEBIBYTE);
+        let reply = eval_with(
+            &mut interpreter,
+            &mut FakeHost::default(),
+            source.as_bytes(),
+            &[],
+            &[],
+            Protocol::Resp2,
+        );
+        assert!(reply.starts_with(b"-ERR "), "{source}");
+    }
+}

@@ -1,0 +1,70 @@
+//! What connections have to know of the settings, readable while the engine is kept by a script.
+
+use crate::settings::{OutputLimit, Settings};
+use parking_lot::RwLock;
+use std::sync::atomic::AtomicU64;
+
+/// The settings of connections as they stand.
+pub struct ConnectionPolicy {
+    values: RwLock<PolicyValues>,
+    /// Connections that were ended for what they left unread.
+    pub output_disconnections: AtomicU64,
+    /// Connections that were ended for a request that grew too long.
+    pub query_disconnections: AtomicU64,
+}
+
+/// A copy of the settings that matter here.
+#[derive(Clone, Debug)]
+pub struct PolicyValues {
+    pub password: Vec<u8>,
+    pub protected_mode: bool,
+    pub keepalive_s: u32,
+    pub bulk_len_max: usize,
+    pub query_len_max: usize,
+    normal_output: OutputLimit,
+    subscriber_output: OutputLimit,
+}
+
+impl PolicyValues {
+    fn of(settings: &Settings) -> Self {
+        Self {
+            password: settings.requirepass.clone(),
+            protected_mode: settings.protected_mode,
+            keepalive_s: settings.tcp_keepalive,
+            bulk_len_max: settings.proto_max_bulk_len,
+            query_len_max: settings.client_query_buffer_limit,
+            normal_output: settings.client_output_buffer_limit.normal.clone(),
+            subscriber_output: settings.client_output_buffer_limit.pubsub.clone(),
+        }
+    }
+}
+
+impl ConnectionPolicy {
+    pub fn new(settings: &Settings) -> Self {
+        Self {
+            values: RwLock::new(PolicyValues::of(settings)),
+            output_disconnections: AtomicU64::new(0),
+            query_disconnections: AtomicU64::new(0),
+        }
+    }
+
+    /// Follows changed settings.
+    pub fn follow(&self, settings: &Settings) {
+        *self.values.write() = PolicyValues::of(settings);
+    }
+
+    /// All values at this moment.
+    pub fn values(&self) -> PolicyValues {
+        self.values.read().clone()
+    }
+
+    /// The output limit of a connection.
+    pub fn output_limit(&self, subscriber: bool) -> OutputLimit {
+        let values = self.values.read();
+        if subscriber {
+            values.subscriber_output.clone()
+        } else {
+            values.normal_output.clone()
+        }
+    }
+}
