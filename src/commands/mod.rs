@@ -6,6 +6,7 @@
 //! included; it writes one reply or returns an error. It reads no clock, does
 //! no I/O, and leaves the chores after a change to the context.
 
+mod bitmaps;
 pub mod connection;
 mod hashes;
 pub mod help;
@@ -27,6 +28,7 @@ use crate::engine::spec::CommandSpec;
 
 /// All families, for [`CommandTable::new`](crate::engine::table::CommandTable::new).
 pub const FAMILIES: &[&[CommandSpec]] = &[
+    bitmaps::COMMANDS,
     connection::COMMANDS,
     connection::CLIENT_COMMANDS,
     connection::HELLO_COMMANDS,

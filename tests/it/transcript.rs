@@ -37,6 +37,7 @@ fn sessions() -> Vec<(String, String)> {
 /// Sessions of one client whose commands say the same in a transaction: the others are about connections and errors
 /// that a transaction answers in its own way.
 const IN_TRANSACTIONS: &[&str] = &[
+    "bitmaps.txt",
     "board.txt",
     "hashes.txt",
     "keys.txt",
@@ -48,6 +49,7 @@ const IN_TRANSACTIONS: &[&str] = &[
 
 /// The same for scripts, where SELECT ends with the script and EVAL is refused.
 const IN_SCRIPTS: &[&str] = &[
+    "bitmaps.txt",
     "board.txt",
     "hashes.txt",
     "merges.txt",

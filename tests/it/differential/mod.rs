@@ -273,6 +273,11 @@ fn sets_and_lists_answer_as_the_real_server() {
 }
 
 #[test]
+fn bitmaps_answer_as_the_real_server() {
+    run(&["bitmap"], Protocol::Resp2);
+}
+
+#[test]
 fn transactions_answer_as_the_real_server() {
     run(&["multi", "zset"], Protocol::Resp2);
 }

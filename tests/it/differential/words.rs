@@ -104,6 +104,8 @@ const BAD_INTEGERS: &[&str] = &[
     "01",
     "-0",
 ];
+const BAD_OFFSETS: &[&str] = &["-1", "x", "", "4294967296", "9223372036854775807", "1.5"];
+const BAD_FIELD_TYPES: &[&str] = &["u64", "i65", "i0", "u", "", "x8", "I8", "u-1", "i 8"];
 const PATTERNS: &[&str] = &[
     "*", "k?", "k[0-2]", "k[^1]", "nothing*", "*[", "k\\1", "[a-", "?*", "*a*",
 ];
@@ -214,6 +216,12 @@ impl Words {
                 .random
                 .pick(&["0.01", "0.001", "-1", "x", "1e-3"])
                 .to_string(),
+            "offset" => self.bit_offset(),
+            "bitfield" => {
+                out.push(self.field_type().into_bytes());
+                let mark = if self.random.chance(25) { "#" } else { "" };
+                format!("{mark}{}", self.bit_offset())
+            }
             "keys" => return self.keys(out),
             "weights" => return self.weights(out),
             other => panic!("a template asks for an unknown kind of value: {other}"),
@@ -268,6 +276,26 @@ impl Words {
                 "-9223372036854775808",
             ])
             .to_string()
+    }
+
+    fn bit_offset(&mut self) -> String {
+        if self.random.chance(BAD_PERCENT) {
+            self.random.pick(BAD_OFFSETS).to_string()
+        } else {
+            self.random.below(200).to_string()
+        }
+    }
+
+    /// The type of an integer in a bit field.
+    fn field_type(&mut self) -> String {
+        if self.random.chance(BAD_PERCENT) {
+            return self.random.pick(BAD_FIELD_TYPES).to_string();
+        }
+        let sign = self.random.pick(&["i", "u"]).to_string();
+        match self.random.below(3) {
+            0 => format!("{sign}{}", self.random.pick(&["1", "8", "16", "32", "63"])),
+            _ => format!("{sign}{}", 1 + self.random.below(64)),
+        }
     }
 
     fn lex_bound(&mut self) -> String {

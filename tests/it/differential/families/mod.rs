@@ -2,6 +2,7 @@
 //!
 //! A new family is a file with a `FAMILY` and a line in [`ALL`].
 
+pub mod bitmap;
 pub mod hash;
 pub mod key;
 pub mod list;
@@ -28,4 +29,5 @@ pub const ALL: &[Family] = &[
     set::FAMILY,
     multi::FAMILY,
     script::FAMILY,
+    bitmap::FAMILY,
 ];
