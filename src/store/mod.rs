@@ -8,6 +8,7 @@
 pub mod block;
 pub mod compact;
 pub mod decimal;
+pub mod digest;
 pub mod glob;
 pub mod hash;
 pub mod heap;

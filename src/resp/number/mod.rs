@@ -19,7 +19,9 @@ pub use double::{parse_double, parse_range_double};
 pub use integer::{Decimal, Packed, digit_count, parse_i64, parse_u64, write_i64, write_u64};
 pub use long_double::LongDouble;
 pub use printf::{write_g14, write_g17, write_general};
-pub use score::{integral_score, write_human_double, write_score, write_script_number};
+pub use score::{
+    integral_score, write_human_double, write_score, write_script_number, write_shortest,
+};
 
 #[cfg(test)]
 mod tests;

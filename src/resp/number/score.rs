@@ -29,6 +29,16 @@ pub fn integral_score(value: f64) -> Option<i64> {
     prints_as_integer.then_some(integer)
 }
 
+/// Appends the shortest text that reads back as `value`, in Redis's layout but without the
+/// integers of scores: 1e15 is `1e+15`. Zero is `0` or `-0`. This is what DEBUG DIGEST hashes.
+pub fn write_shortest(value: f64, out: &mut Vec<u8>) {
+    if value == 0.0 && value.is_sign_positive() {
+        out.push(b'0');
+    } else {
+        write_other_score(value, out);
+    }
+}
+
 fn write_other_score(value: f64, out: &mut Vec<u8>) {
     if value.is_nan() {
         out.extend_from_slice(b"nan");

@@ -263,6 +263,11 @@ fn special_values_have_their_words() {
     assert_eq!(script(f64::NAN), "nan");
     assert_eq!(script(2f64.powi(63)), "9223372036854776000");
     assert_eq!(script(1e17), "100000000000000000");
+    let shortest = |value| text(|out| write_shortest(value, out));
+    assert_eq!(shortest(1e15), "1e+15");
+    assert_eq!(shortest(1e7), "10000000");
+    assert_eq!(shortest(-1e8), "-1e+8");
+    assert_eq!((shortest(0.0), shortest(-0.0)), ("0".into(), "-0".into()));
     let human = |value| text(|out| write_human_double(value, out));
     assert_eq!(human(13.361389338970184), "13.36138933897018433");
     assert_eq!(human(-0.0), "0");
