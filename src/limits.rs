@@ -116,9 +116,13 @@ pub const SCRIPT_BUFFER_KEPT_MAX: usize = 64 * 1024;
 /// what was alive, all is collected at once.
 pub const SCRIPT_GARBAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// How deep cjson nests, whatever a script sets: about where Lua's stack ends too, and what
-/// the thread's stack can bear.
-pub const SCRIPT_JSON_DEPTH_MAX: i32 = 2000;
+/// How deep cjson and cmsgpack nest, whatever a script sets: about where Lua's stack ends too,
+/// and what the thread's stack can bear.
+pub const SCRIPT_NESTING_MAX: i32 = 2000;
+
+/// How deep the matcher of Lua patterns recurses: once for each quantifier and capture (Lua 5.1
+/// has no limit, and runs off its stack).
+pub const SCRIPT_PATTERN_DEPTH_MAX: usize = 1000;
 
 /// Stack that a script needs at the most: 200 nested calls from C, and the deepest recursion
 /// of the encoders and of the reply writer.

@@ -78,7 +78,7 @@ fn push_array(
     protocol: Protocol,
     len: usize,
 ) -> Option<()> {
-    if !lua.reserve(4) {
+    if !lua.reserve(8) {
         return None;
     }
     // A count is only a claim: each element takes at least three bytes.
@@ -96,7 +96,7 @@ fn push_map(
     protocol: Protocol,
     pairs: usize,
 ) -> Option<()> {
-    if !lua.reserve(5) {
+    if !lua.reserve(8) {
         return None;
     }
     lua.new_table(0, 1);
@@ -111,7 +111,7 @@ fn push_map(
 }
 
 fn push_set(lua: Lua, cursor: &mut ReplyCursor<'_>, protocol: Protocol, len: usize) -> Option<()> {
-    if !lua.reserve(5) {
+    if !lua.reserve(8) {
         return None;
     }
     lua.new_table(0, 1);
@@ -192,7 +192,7 @@ fn push_named(lua: Lua, field: usize) {
 }
 
 fn write_table(lua: Lua, out: &mut Reply, start: usize) -> Outcome {
-    if !lua.reserve(5) {
+    if !lua.reserve(8) {
         out.error("ERR reached lua stack limit");
         lua.pop(1);
         return Ok(0);

@@ -114,9 +114,13 @@ fn repeat(lua: Lua) -> Outcome {
     }
     lua.runtime().spend(lua, len as i64 / 64)?;
     let buffer = lua.new_buffer(len);
-    if !text.is_empty() {
-        for part in buffer.chunks_exact_mut(text.len()) {
-            part.copy_from_slice(text);
+    if len > 0 {
+        buffer[..text.len()].copy_from_slice(text);
+        let mut filled = text.len();
+        while filled < len {
+            let part = filled.min(len - filled);
+            buffer.copy_within(..part, filled);
+            filled += part;
         }
     }
     lua.push_bytes(buffer);

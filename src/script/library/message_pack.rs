@@ -1,6 +1,6 @@
 //! The cmsgpack library: Lua values to and from MessagePack, as in lua-cmsgpack.
 
-use crate::limits::SCRIPT_REPLY_BYTES_MAX;
+use crate::limits::{SCRIPT_NESTING_MAX, SCRIPT_REPLY_BYTES_MAX};
 use crate::script::bridge::set_function;
 use crate::script::sandbox::resolve;
 use crate::script::vm::{BOOLEAN, Lua, NUMBER, Outcome, Raised, STRING, TABLE};
@@ -104,7 +104,7 @@ fn write_number(lua: Lua, value: f64) {
 }
 
 fn write_table(lua: Lua, level: u32) -> Result<(), Raised> {
-    if !lua.reserve(4) {
+    if !lua.reserve(8) {
         return Err(lua.error(b"stack overflow (in function mp_encode_lua_table)"));
     }
     // SAFETY: the reference ends at once.
@@ -203,6 +203,7 @@ fn unpack(lua: Lua, limit: i32, offset: i32) -> Outcome {
     let mut reader = Reader {
         lua,
         rest: &data[offset as usize..],
+        depth: 0,
     };
     let mut count = 0;
     while !reader.rest.is_empty() && count < limit {
@@ -249,6 +250,7 @@ impl From<Raised> for Fault {
 struct Reader<'a> {
     lua: Lua,
     rest: &'a [u8],
+    depth: i32,
 }
 
 impl<'a> Reader<'a> {
@@ -269,6 +271,7 @@ impl<'a> Reader<'a> {
         let lua = self.lua;
         if !lua.reserve(1) {
             let text = b"stack overflow (too many return values at once; use unpack_one or unpack_limit instead.)";
+            lua.set_top(1);
             return Err(lua.error(text).into());
         }
         lua.runtime().spend(lua, 2)?;
@@ -334,29 +337,35 @@ impl<'a> Reader<'a> {
     /// The frames of nested containers are small, and Lua's stack ends before the
     /// thread's does.
     fn array(&mut self, len: u32) -> Result<(), Fault> {
-        if !self.lua.reserve(2) {
+        if self.depth >= SCRIPT_NESTING_MAX || !self.lua.reserve(2) {
             let text = b"stack overflow (in function mp_decode_to_lua_array)";
+            self.lua.set_top(1);
             return Err(self.lua.error(text).into());
         }
+        self.depth += 1;
         self.lua.new_table(0, 0);
         for index in 1..=len {
             self.value()?;
             self.lua.raw_set_index(-2, index as i32);
         }
+        self.depth -= 1;
         Ok(())
     }
 
     fn map(&mut self, len: u32) -> Result<(), Fault> {
-        if !self.lua.reserve(3) {
+        if self.depth >= SCRIPT_NESTING_MAX || !self.lua.reserve(3) {
             let text = b"stack overflow (in function mp_decode_to_lua_hash)";
+            self.lua.set_top(1);
             return Err(self.lua.error(text).into());
         }
+        self.depth += 1;
         self.lua.new_table(0, 0);
         for _ in 0..len {
             self.value()?;
             self.value()?;
             self.lua.raw_set(-3);
         }
+        self.depth -= 1;
         Ok(())
     }
 }

@@ -5,6 +5,7 @@ pub mod base;
 pub mod bit;
 pub mod json;
 pub mod message_pack;
+pub mod pattern;
 pub mod structure;
 
 use super::vm::Lua;
@@ -12,6 +13,7 @@ use super::vm::Lua;
 /// Adds and replaces libraries in the table of globals at `globals`. May raise (memory).
 pub fn install(lua: Lua, globals: i32) {
     base::install(lua, globals);
+    pattern::install(lua, globals);
     structure::install(lua, globals);
     json::install(lua, globals);
     message_pack::install(lua, globals);

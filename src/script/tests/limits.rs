@@ -1,6 +1,10 @@
 //! Scripts that mean harm end with an error, and the machine goes on.
 
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult};
+
 use super::{FakeHost, eval_with};
+use crate::limits::SCRIPT_STACK_BYTES;
 use crate::resp::Protocol;
 use crate::script::Interpreter;
 
@@ -48,6 +52,9 @@ fn endless_scripts_are_killed() {
         "local t = {} for i = 1, 1000 do t[i] = i end while true do table.insert(t, 1, 0) end",
         "table.insert({}, -2147483648, 1)",
         "local t = {} while true do t = {t, t} cjson.encode({1}) end",
+        "return string.find(string.rep('a', 100000), string.rep('a*', 50) .. 'b')",
+        "return string.gsub(string.rep('a', 100000), '.-.-.-b', '')",
+        "for w in string.gmatch(string.rep('a', 100000), '.-.-.-b') do end",
         "local t = {} for i = 1, 100 do t = {t, t} end return t",
         "local t = {} for i = 1, 100 do t = {t, t} end return cjson.encode(t)",
         "local t = {} for i = 1, 14 do local u = {} for j = 1, 50 do u[j] = t end t = u end \
@@ -96,11 +103,11 @@ fn memory_is_bounded() {
 
 #[test]
 fn garbage_is_collected_before_memory_ends() {
-    let mut interpreter = Interpreter::new(64 * MEBIBYTE);
+    let mut interpreter = Interpreter::new(8 * MEBIBYTE);
     let reply = eval_with(
         &mut interpreter,
         &mut FakeHost::default(),
-        b"for i = 1, 200 do local s = string.rep('x', 5000000) .. i end return 'done'",
+        b"for i = 1, 100 do local s = string.rep('x', 500000) .. i end return 'done'",
         &[],
         &[],
         Protocol::Resp2,
@@ -108,6 +115,18 @@ fn garbage_is_collected_before_memory_ends() {
     assert_eq!(reply, b"$4\r\ndone\r\n");
 }
 
+/// Runs on a fiber. Frames of a build without optimization are several times as large.
+fn on_small_stack<R: 'static>(work: impl FnOnce() -> R + 'static) -> R {
+    let bytes = SCRIPT_STACK_BYTES * if cfg!(debug_assertions) { 8 } else { 1 };
+    let stack = DefaultStack::new(bytes).expect("a stack");
+    let mut fiber = Coroutine::<(), (), R, _>::with_stack(stack, |_, ()| work());
+    match fiber.resume(()) {
+        CoroutineResult::Return(result) => result,
+        CoroutineResult::Yield(()) => unreachable!("the work does not yield"),
+    }
+}
+
+/// Each script ends with an error on a stack as small as is promised to be enough.
 #[test]
 fn recursion_is_bounded() {
     for source in [
@@ -122,18 +141,23 @@ fn recursion_is_bounded() {
         "cjson.encode_max_depth(1000000) local t = {} for i = 1, 100000 do t = {t} end \
          return cjson.encode(t)",
         "return cmsgpack.unpack(string.rep('\\145', 100000))",
+        "return string.find(string.rep('x', 2000), string.rep('x?', 2000))",
+        "return string.find(string.rep('x', 2000), string.rep('(x', 2000))",
         "return loadstring(string.rep('(', 100000))()",
         "return loadstring('return ' .. string.rep('{', 100000))()",
     ] {
-        let mut interpreter = Interpreter::new(64 * MEBIBYTE);
-        let reply = eval_with(
-            &mut interpreter,
-            &mut FakeHost::default(),
-            source.as_bytes(),
-            &[],
-            &[],
-            Protocol::Resp2,
-        );
-        assert!(reply.starts_with(b"-ERR "), "{source}");
+        let reply = on_small_stack(move || {
+            let mut interpreter = Interpreter::new(64 * MEBIBYTE);
+            eval_with(
+                &mut interpreter,
+                &mut FakeHost::default(),
+                source.as_bytes(),
+                &[],
+                &[],
+                Protocol::Resp2,
+            )
+        });
+        let text = String::from_utf8_lossy(&reply[..reply.len().min(200)]).into_owned();
+        assert!(text.starts_with("-ERR "), "{source}: {text}");
     }
 }

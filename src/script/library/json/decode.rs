@@ -4,7 +4,7 @@
 use std::ffi::c_char;
 
 use super::{Settings, settings};
-use crate::limits::SCRIPT_JSON_DEPTH_MAX;
+use crate::limits::SCRIPT_NESTING_MAX;
 use crate::script::vm::{Lua, Outcome, Raised};
 
 #[derive(Clone, Copy, PartialEq)]
@@ -147,7 +147,7 @@ impl Parser<'_> {
     /// that is now on the stack; false if it was empty and is complete.
     fn open(&mut self, container: Container) -> Result<bool, Raised> {
         self.depth += 1;
-        let max = self.settings.decode_max_depth.min(SCRIPT_JSON_DEPTH_MAX);
+        let max = self.settings.decode_max_depth.min(SCRIPT_NESTING_MAX);
         if self.depth > max || !self.lua.reserve(8) {
             let depth = self.depth;
             let text = format_args!("Found too many nested data structures ({depth})");

@@ -1,7 +1,7 @@
 //! cjson.encode: Lua values as JSON text, with the rules and error texts of lua-cjson.
 
 use super::{InvalidNumbers, Settings, settings};
-use crate::limits::{SCRIPT_JSON_DEPTH_MAX, SCRIPT_REPLY_BYTES_MAX};
+use crate::limits::{SCRIPT_NESTING_MAX, SCRIPT_REPLY_BYTES_MAX};
 use crate::resp::number::{write_g14, write_general};
 use crate::script::sandbox::resolve;
 use crate::script::vm::{BOOLEAN, LIGHT, Lua, NIL, NUMBER, Outcome, Raised, STRING, TABLE};
@@ -44,7 +44,7 @@ fn refuse(lua: Lua, index: i32, reason: &str) -> Raised {
 }
 
 fn write_table(lua: Lua, settings: &Settings, depth: i32) -> Result<(), Raised> {
-    if depth > settings.encode_max_depth.min(SCRIPT_JSON_DEPTH_MAX) || !lua.reserve(4) {
+    if depth > settings.encode_max_depth.min(SCRIPT_NESTING_MAX) || !lua.reserve(8) {
         let text = format_args!("Cannot serialise, excessive depth ({depth})");
         return Err(lua.error_text(text));
     }
