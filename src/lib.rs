@@ -6,6 +6,7 @@
 //! - [`commands`]: the families of commands: declarations and handlers.
 //! - [`script`]: Lua scripts; calls the engine through a door that the commands implement.
 //! - [`engine`]: runs commands: the table, the gates, dispatch, effects.
+//! - [`persist`]: snapshots and the append-only log, as files.
 //! - [`store`]: data; synchronous, time comes in as an argument.
 //! - [`resp`]: bytes to requests and replies, numbers as text.
 //! - [`settings`]: every setting once, and the command line.
@@ -14,6 +15,7 @@
 pub mod commands;
 pub mod engine;
 pub mod limits;
+pub mod persist;
 pub mod resp;
 pub mod script;
 pub mod server;

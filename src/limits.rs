@@ -127,3 +127,24 @@ pub const SCRIPT_PATTERN_DEPTH_MAX: usize = 1000;
 /// Stack that a script needs at the most: 200 nested calls from C, and the deepest recursion
 /// of the encoders and of the reply writer.
 pub const SCRIPT_STACK_BYTES: usize = 1024 * 1024;
+
+/// Bytes that one read of a snapshot takes: enough that system calls cost nothing, little beside a database.
+pub const RDB_READ_LEN: usize = 1024 * 1024;
+
+/// Longest string that a snapshot or a payload may hold: twice what Redis takes by default, and two of
+/// them (a field and its value) still fit in one block.
+pub const RDB_STRING_LEN_MAX: usize = 1 << 30;
+
+/// Elements for which memory is asked in advance because a file announces them. More come one by one,
+/// so that a short file cannot ask for much.
+pub const RDB_RESERVE_MAX: usize = 1024 * 1024;
+
+/// Shortest text that is compressed in a snapshot: below it nothing is won (Redis: 20).
+pub const RDB_COMPRESSED_LEN_MIN: usize = 21;
+
+/// Bytes of a snapshot that are gathered before they are written.
+pub const SNAPSHOT_PIECE_LEN: usize = 256 * 1024;
+
+/// Bytes of a snapshot after which they are forced to disk, so that the end has little left to
+/// force (Redis: 4 MB).
+pub const SNAPSHOT_SYNC_LEN: usize = 4 * 1024 * 1024;

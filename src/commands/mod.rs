@@ -13,6 +13,7 @@ pub mod help;
 mod keys;
 mod lists;
 mod numbers;
+mod persistence;
 mod picks;
 mod pubsub;
 mod scanning;
@@ -39,6 +40,7 @@ pub const FAMILIES: &[&[CommandSpec]] = &[
     keys::SCAN_COMMANDS,
     keys::SORT_COMMANDS,
     lists::COMMANDS,
+    persistence::COMMANDS,
     pubsub::COMMANDS,
     sets::COMMANDS,
     sorted_sets::ADD_COMMANDS,

@@ -13,6 +13,7 @@ pub mod gates;
 pub mod keys;
 pub mod latency;
 pub mod notify;
+pub mod persistence;
 pub mod pubsub;
 pub mod random;
 pub mod rates;
@@ -75,6 +76,8 @@ pub struct Engine {
     /// Progress while files are read at the start.
     pub loading: Option<Loading>,
     pub identity: Identity,
+    /// What is known of snapshots and the log.
+    pub persistence: persistence::Persistence,
     /// Bytes in use, sampled by the cycle (asking the allocator costs microseconds).
     pub used_memory_bytes: AtomicU64,
     /// Whether deadlines are looked after by the active cycle (DEBUG SET-ACTIVE-EXPIRE).
@@ -140,6 +143,25 @@ pub trait Outside: Send + Sync {
     fn pause_script(&mut self, script: RunningScript) -> bool;
     /// Sleeps; only for DEBUG SLEEP and the like.
     fn sleep_us(&mut self, duration_us: u64);
+    /// Writes a snapshot of all databases to its file before it returns.
+    fn save(&mut self, snapshot: &Snapshot<'_>) -> Result<(), String>;
+    /// Reads the snapshot's file into databases that are empty.
+    fn load_snapshot(
+        &mut self,
+        store: &mut Store,
+        settings: &Settings,
+        now: Moment,
+    ) -> Result<(), String>;
+}
+
+/// What a snapshot is made of.
+pub struct Snapshot<'a> {
+    pub store: &'a Store,
+    pub settings: &'a Settings,
+    pub replication_id: &'a str,
+    /// Where the effect stream stands.
+    pub offset: u64,
+    pub now: Moment,
 }
 
 /// A script in the middle of its run.
@@ -238,6 +260,7 @@ impl Engine {
             write_refusal: None,
             read_only_replica: false,
             loading: None,
+            persistence: persistence::Persistence::new(now.unix_us / 1_000_000),
             identity,
             used_memory_bytes: AtomicU64::new(outside.used_memory_bytes()),
             active_expire: true,
@@ -289,6 +312,59 @@ impl Engine {
             settings, outside, ..
         } = self;
         outside.rewrite_settings(settings)
+    }
+
+    /// Writes a snapshot at once; the error is for the log.
+    pub fn save(&mut self, now: Moment) -> Result<(), String> {
+        let Engine {
+            store,
+            settings,
+            outside,
+            identity,
+            effects,
+            ..
+        } = self;
+        let saved = outside.save(&Snapshot {
+            store,
+            settings,
+            replication_id: &identity.replication_id,
+            offset: effects.offset(),
+            now,
+        });
+        self.persistence.last_save_ok = saved.is_ok();
+        if saved.is_ok() {
+            self.dirty = 0;
+            self.persistence.last_save_unix_s = now.unix_us / 1_000_000;
+        }
+        saved
+    }
+
+    /// Ends the server in order: saves if the options or the save points ask for it, then holds
+    /// all commands back until the end. An error means that the server goes on.
+    pub fn shut_down(&mut self, options: ShutdownOptions, now: Moment) -> Result<(), String> {
+        let wanted = options.save.unwrap_or(!self.settings.save.is_empty());
+        // What is half loaded must not replace what it is loaded from.
+        if wanted && self.loading.is_none() {
+            if let Err(error) = self.save(now) {
+                if !options.force {
+                    return Err(error);
+                }
+            }
+        }
+        self.pause(PauseKind::All, i64::MAX);
+        self.outside.shut_down(options);
+        Ok(())
+    }
+
+    /// Reads the snapshot back into databases that were emptied.
+    pub fn reload_snapshot(&mut self, now: Moment) -> Result<(), String> {
+        let Engine {
+            store,
+            settings,
+            outside,
+            ..
+        } = self;
+        outside.load_snapshot(store, settings, now)
     }
 
     /// The database of that index, which exists.

@@ -8,6 +8,7 @@ pub mod background;
 pub mod busy;
 pub mod clock;
 pub mod connection;
+pub mod durability;
 pub mod fiber;
 pub mod garbage;
 pub mod listen;
@@ -90,6 +91,11 @@ impl Shared {
                 return None;
             }
         }
+    }
+
+    /// The engine, alone, for a thread that has nothing else to do than to wait for it.
+    pub fn write_patiently(&self) -> RwLockWriteGuard<'_, Engine> {
+        self.engine.write()
     }
 
     /// Runs something alone on the engine, when no long script keeps it any more.

@@ -1,11 +1,14 @@
 //! What the engine asks of the process: shutdown, memory figures, applied settings.
 
+use super::durability::snapshots;
 use super::fiber::Busy;
 use super::garbage::Garbage;
 use super::log;
 use super::policy::ConnectionPolicy;
-use crate::engine::{CpuTimes, Memory, Outside, RunningScript, ShutdownOptions};
+use crate::engine::time::Moment;
+use crate::engine::{CpuTimes, Memory, Outside, RunningScript, ShutdownOptions, Snapshot};
 use crate::settings::Settings;
+use crate::store::keyspace::Store;
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -120,6 +123,19 @@ impl Outside for Process {
 
     fn sleep_us(&mut self, duration_us: u64) {
         std::thread::sleep(std::time::Duration::from_micros(duration_us));
+    }
+
+    fn save(&mut self, snapshot: &Snapshot<'_>) -> Result<(), String> {
+        snapshots::save(snapshot)
+    }
+
+    fn load_snapshot(
+        &mut self,
+        store: &mut Store,
+        settings: &Settings,
+        now: Moment,
+    ) -> Result<(), String> {
+        snapshots::load(store, settings, now)
     }
 }
 

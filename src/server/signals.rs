@@ -2,7 +2,7 @@
 
 use super::{Shared, log};
 use crate::engine::ShutdownOptions;
-use crate::settings::ShutdownFlags;
+use crate::settings::{Settings, ShutdownFlags};
 use std::sync::Arc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -35,19 +35,31 @@ pub async fn run(shared: Arc<Shared>, signals: Signals) {
         tokio::select! {
             _ = terminate.recv() => {
                 tracing::warn!("Received SIGTERM scheduling shutdown...");
-                let options = shared.with_engine(|engine| options(&engine.settings.shutdown_on_sigterm)).await;
-                shared.shutdown.send_replace(Some(options));
+                shut_down(&shared, |settings| &settings.shutdown_on_sigterm).await;
             }
             _ = interrupt.recv() => {
                 tracing::warn!("Received SIGINT scheduling shutdown...");
-                let options = shared.with_engine(|engine| options(&engine.settings.shutdown_on_sigint)).await;
-                shared.shutdown.send_replace(Some(options));
+                shut_down(&shared, |settings| &settings.shutdown_on_sigint).await;
             }
             _ = hang_up.recv() => match log::reopen() {
                 Ok(()) => tracing::info!("Log file opened anew after SIGHUP"),
                 Err(error) => tracing::warn!("Could not open the log file anew: {error}"),
             },
         }
+    }
+}
+
+async fn shut_down(shared: &Shared, flags: impl Fn(&Settings) -> &ShutdownFlags) {
+    let ended = shared
+        .with_engine(|engine| {
+            let options = options(flags(&engine.settings));
+            engine.shut_down(options, shared.time.now())
+        })
+        .await;
+    if ended.is_err() {
+        tracing::warn!(
+            "A signal asked for a shutdown, but there were errors, check the logs for more information"
+        );
     }
 }
 

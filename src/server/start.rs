@@ -6,7 +6,7 @@ use super::garbage::Garbage;
 use super::listen::{self, Accepted};
 use super::outside::Process;
 use super::policy::ConnectionPolicy;
-use super::{Shared, background, outside, signals};
+use super::{Shared, background, durability, outside, signals};
 use crate::commands;
 use crate::engine::random::Random;
 use crate::engine::table::CommandTable;
@@ -83,6 +83,7 @@ pub fn run(settings: Settings) -> io::Result<()> {
     local.block_on(&runtime, async {
         // Before the line that says "ready": whoever waits for it may send a signal at once.
         let signals = signals::Signals::listen()?;
+        let mut ready = Vec::new();
         for listener in tcp {
             let address = listener.local_addr()?;
             let listener = tokio::net::TcpListener::from_std(listener)?;
@@ -91,12 +92,12 @@ pub fn run(settings: Settings) -> io::Result<()> {
                 shared.clone(),
                 senders.clone(),
             ));
-            tracing::info!("Ready to accept connections tcp {address}");
+            ready.push(format!("tcp {address}"));
         }
         if let Some((listener, path)) = unix {
             let listener = tokio::net::UnixListener::from_std(listener)?;
             let shown = path.display().to_string();
-            tracing::info!("Ready to accept connections unix {shown}");
+            ready.push(format!("unix {shown}"));
             tokio::task::spawn_local(listen::accept_unix(
                 listener,
                 shown,
@@ -106,9 +107,15 @@ pub fn run(settings: Settings) -> io::Result<()> {
         }
         tokio::task::spawn_local(signals::run(shared.clone(), signals));
         tokio::task::spawn_local(background::run(shared.clone()));
-        io::Result::Ok(())
+        let body =
+            tokio::task::spawn_local(thread_body(shared.clone(), first, told_to_end.clone()));
+        if load_files(shared.clone(), told_to_end).await? {
+            for address in ready {
+                tracing::info!("Ready to accept connections {address}");
+            }
+        }
+        body.await.map_err(io::Error::other)
     })?;
-    local.block_on(&runtime, thread_body(shared.clone(), first, told_to_end));
     for thread in others {
         match thread.join() {
             Ok(ended) => ended?,
@@ -124,6 +131,28 @@ pub fn run(settings: Settings) -> io::Result<()> {
     }
     tracing::warn!("rankd is now ready to exit, bye bye...");
     Ok(())
+}
+
+/// Reads the files on a thread of its own, while clients are answered that they have to wait.
+/// False when the server is told to end before that is done.
+async fn load_files(
+    shared: Arc<Shared>,
+    mut told_to_end: watch::Receiver<Option<ShutdownOptions>>,
+) -> io::Result<bool> {
+    let (sender, receiver) = tokio::sync::oneshot::channel();
+    std::thread::Builder::new()
+        .name("load".to_string())
+        .spawn(move || {
+            // Nobody waits any more when the server ends meanwhile.
+            let _ = sender.send(durability::load::run(&shared));
+        })?;
+    tokio::select! {
+        loaded = receiver => match loaded {
+            Ok(loaded) => loaded.map(|()| true),
+            Err(_) => Err(io::Error::other("Loading ended before its time")),
+        },
+        _ = told_to_end.wait_for(Option::is_some) => Ok(false),
+    }
 }
 
 fn current_thread_runtime() -> io::Result<Runtime> {

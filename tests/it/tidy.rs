@@ -26,7 +26,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     (
         "commands",
-        &["script", "engine", "store", "resp", "settings", "limits"],
+        // Of persist only what is without a disk: payloads of DUMP, digests.
+        &[
+            "script", "persist", "engine", "store", "resp", "settings", "limits",
+        ],
     ),
     ("script", &["engine", "store", "resp", "settings", "limits"]),
     ("engine", &["store", "resp", "settings", "limits"]),

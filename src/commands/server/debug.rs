@@ -2,6 +2,7 @@
 
 use crate::engine::ctx::{ControlCtx, WriteCtx};
 use crate::engine::spec::{Categories, CommandSpec, Flags, Group, Handled, Run};
+use crate::persist::digest;
 use crate::resp::args::Args;
 use crate::resp::error::CommandError;
 use crate::resp::number::{parse_double, parse_i64};
@@ -74,6 +75,16 @@ fn debug(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
                 size_of_val(ctx.session)
             );
             ctx.reply.simple(&text);
+            Ok(())
+        }
+        (b"reload", _) => reload(ctx, args.from(2)),
+        (b"digest", 2) => {
+            let digest = digest::of_store(&ctx.engine.store);
+            ctx.reply.simple(&digest::hex(&digest));
+            Ok(())
+        }
+        (b"digest-value", _) => {
+            digest_values(ctx, args.from(2));
             Ok(())
         }
         // Knobs of layouts and timers of Redis that have no counterpart here.
@@ -256,6 +267,46 @@ fn table_statistics(ctx: &mut ControlCtx<'_>, index: &[u8]) -> Handled {
     Ok(())
 }
 
+/// Writes a snapshot and reads it back.
+fn reload(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
+    let (mut save, mut flush) = (true, true);
+    for word in args.iter() {
+        match word.to_ascii_lowercase().as_slice() {
+            b"nosave" => save = false,
+            b"noflush" => flush = false,
+            _ => {
+                return Err(CommandError::Text(
+                    "ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.",
+                ));
+            }
+        }
+    }
+    if save && ctx.engine.save(ctx.now).is_err() {
+        return Err(CommandError::Text("ERR"));
+    }
+    if flush {
+        for db in 0..ctx.engine.store.len() {
+            ctx.engine.flush_db(db, ctx.now);
+        }
+    }
+    ctx.engine.reload_snapshot(ctx.now).map_err(|_| {
+        CommandError::Text("ERR Error trying to load the RDB dump, check server logs")
+    })?;
+    ctx.reply.ok();
+    Ok(())
+}
+
+fn digest_values(ctx: &mut ControlCtx<'_>, keys: Args<'_>) {
+    let db = ctx.engine.db(ctx.session.db);
+    ctx.reply.array(keys.len());
+    for key in keys.iter() {
+        let digest = db
+            .entry(key)
+            .map_or([0; 20], |entry| digest::of_value(&entry));
+        ctx.reply.simple(&digest::hex(&digest));
+    }
+}
+
 fn help(ctx: &mut ControlCtx<'_>) {
     crate::commands::help::write(
         ctx.reply,
@@ -263,6 +314,10 @@ fn help(ctx: &mut ControlCtx<'_>) {
         &[
             "CHANGE-REPL-ID",
             "    Give the data set another replication id.",
+            "DIGEST",
+            "    Answer with a digest of all data.",
+            "DIGEST-VALUE <key> [<key> ...]",
+            "    Answer with the digests of the values of keys.",
             "ERROR <string>",
             "    Answer with an error of that text.",
             "HTSTATS <dbid>",
@@ -275,6 +330,8 @@ fn help(ctx: &mut ControlCtx<'_>) {
             "    Make <count> string keys named <prefix>:<number>.",
             "PROTOCOL <type>",
             "    Answer with a test value of the given type.",
+            "RELOAD [NOSAVE] [NOFLUSH]",
+            "    Write a snapshot and read it back.",
             "SET-ACTIVE-EXPIRE <0|1>",
             "    Stop or start the removal of expired keys nobody asks for.",
             "SLEEP <seconds>",

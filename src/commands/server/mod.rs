@@ -130,7 +130,11 @@ fn shutdown(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
         }
         return Err(CommandError::Text("ERR No shutdown in progress."));
     }
-    ctx.engine.outside.shut_down(options);
+    if ctx.engine.shut_down(options, ctx.now).is_err() {
+        return Err(CommandError::Text(
+            "ERR Errors trying to SHUTDOWN. Check logs.",
+        ));
+    }
     // The connection ends without a reply, which is how clients know that it worked.
     ctx.session.close = true;
     Ok(())

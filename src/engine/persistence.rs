@@ -1,0 +1,74 @@
+//! What the engine knows of snapshots and the log: figures that others write and INFO shows.
+
+/// The state of snapshots and of the append-only log.
+#[derive(Clone, Debug)]
+pub struct Persistence {
+    /// When the last snapshot was written, or the server started.
+    pub last_save_unix_s: i64,
+    pub last_save_ok: bool,
+    /// Seconds that the last background snapshot took, -1 before the first.
+    pub last_save_duration_s: i64,
+    /// When the snapshot in the background began.
+    pub save_started_unix_s: Option<i64>,
+    /// When a snapshot was last tried; one that failed is not tried again at once.
+    pub last_try_unix_s: i64,
+    /// A snapshot is to begin as soon as a rewrite of the log has ended.
+    pub save_scheduled: bool,
+    /// Snapshots written since the start.
+    pub saves: u64,
+    pub keys_processed: u64,
+    pub keys_total: u64,
+    pub load_keys_loaded: u64,
+    pub load_keys_expired: u64,
+    pub log: LogFigures,
+}
+
+/// The state of the append-only log.
+#[derive(Clone, Debug)]
+pub struct LogFigures {
+    pub enabled: bool,
+    pub rewrite_started_unix_s: Option<i64>,
+    pub rewrite_scheduled: bool,
+    pub last_rewrite_duration_s: i64,
+    pub last_rewrite_ok: bool,
+    pub rewrites: u64,
+    pub rewrite_failures_in_row: u64,
+    pub last_write_ok: bool,
+    pub current_bytes: u64,
+    pub base_bytes: u64,
+    pub waiting_bytes: u64,
+    pub delayed_syncs: u64,
+}
+
+impl Persistence {
+    /// The state of a server that starts now.
+    pub fn new(now_unix_s: i64) -> Self {
+        Persistence {
+            last_save_unix_s: now_unix_s,
+            last_save_ok: true,
+            last_save_duration_s: -1,
+            save_started_unix_s: None,
+            last_try_unix_s: 0,
+            save_scheduled: false,
+            saves: 0,
+            keys_processed: 0,
+            keys_total: 0,
+            load_keys_loaded: 0,
+            load_keys_expired: 0,
+            log: LogFigures {
+                enabled: false,
+                rewrite_started_unix_s: None,
+                rewrite_scheduled: false,
+                last_rewrite_duration_s: -1,
+                last_rewrite_ok: true,
+                rewrites: 0,
+                rewrite_failures_in_row: 0,
+                last_write_ok: true,
+                current_bytes: 0,
+                base_bytes: 0,
+                waiting_bytes: 0,
+                delayed_syncs: 0,
+            },
+        }
+    }
+}

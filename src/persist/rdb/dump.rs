@@ -1,0 +1,50 @@
+//! The payload of DUMP and RESTORE: layout, value, version, checksum.
+
+use super::encode::{Encoder, kind_of};
+use super::error::RdbError;
+use super::input::Input;
+use super::{Limits, VALKEY_VERSION, VERSION, VERSION_MAX, decode_value};
+use crate::store::value::{Value, ValueRef};
+use crc_fast::CrcAlgorithm;
+
+/// Two bytes of version and eight of checksum end a payload.
+const FOOTER_LEN: usize = 10;
+
+/// The payload of a value; None for a type that has no layout.
+pub fn encode(value: ValueRef<'_>, compress: bool) -> Option<Vec<u8>> {
+    let kind = kind_of(value.kind())?;
+    let mut encoder = Encoder::new(compress);
+    encoder.byte(kind);
+    encoder.value(value);
+    encoder.raw(&(VERSION as u16).to_le_bytes());
+    let checksum = crc_fast::checksum(CrcAlgorithm::Crc64Redis, encoder.bytes());
+    encoder.raw(&checksum.to_le_bytes());
+    Some(encoder.take())
+}
+
+/// Whether version and checksum of a payload hold.
+pub fn is_whole(payload: &[u8]) -> bool {
+    let Some(checksum_at) = payload.len().checked_sub(8).filter(|&at| at >= 2) else {
+        return false;
+    };
+    let (summed, checksum) = payload.split_at(checksum_at);
+    let version = u32::from(summed[summed.len() - 2]) | u32::from(summed[summed.len() - 1]) << 8;
+    if version > VERSION_MAX && version != VALKEY_VERSION {
+        return false;
+    }
+    checksum == crc_fast::checksum(CrcAlgorithm::Crc64Redis, summed).to_le_bytes()
+}
+
+/// The value of a payload that [`is_whole`].
+pub fn decode(payload: &[u8], limits: &Limits) -> Result<Value, RdbError> {
+    let body_len = payload.len().checked_sub(FOOTER_LEN);
+    let Some((&kind, body)) = body_len.and_then(|len| payload[..len].split_first()) else {
+        return Err(RdbError::Short);
+    };
+    let mut input = Input::new(body);
+    let value = decode_value(kind, &mut input, limits)?;
+    if input.offset() != body.len() as u64 {
+        return Err(RdbError::Corrupt("bytes behind the value"));
+    }
+    Ok(value)
+}
