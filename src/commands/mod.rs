@@ -8,6 +8,7 @@
 
 mod bitmaps;
 pub mod connection;
+mod geo;
 mod hashes;
 pub mod help;
 mod keys;
@@ -33,6 +34,7 @@ pub const FAMILIES: &[&[CommandSpec]] = &[
     connection::COMMANDS,
     connection::CLIENT_COMMANDS,
     connection::HELLO_COMMANDS,
+    geo::COMMANDS,
     hashes::COMMANDS,
     keys::COMMANDS,
     keys::DEADLINE_COMMANDS,

@@ -42,6 +42,7 @@ const IN_TRANSACTIONS: &[&str] = &[
     "hashes.txt",
     "keys.txt",
     "merges.txt",
+    "positions.txt",
     "ranges.txt",
     "scripts.txt",
     "strings.txt",
@@ -53,6 +54,7 @@ const IN_SCRIPTS: &[&str] = &[
     "board.txt",
     "hashes.txt",
     "merges.txt",
+    "positions.txt",
     "ranges.txt",
     "strings.txt",
 ];

@@ -47,7 +47,7 @@ pub const COMMANDS: &[CommandSpec] = &[
 bitflags! {
     /// The options of ZADD.
     #[derive(Clone, Copy, PartialEq, Eq)]
-    struct Options: u8 {
+    pub struct Options: u8 {
         /// Only add, never change a score.
         const NX = 1;
         /// Only change scores, never add.
@@ -165,7 +165,7 @@ fn parse_score(text: &[u8]) -> Result<Score, CommandError> {
 }
 
 /// `pairs` are scores and members in turns.
-fn add(ctx: &mut WriteCtx<'_>, key: &[u8], pairs: Args<'_>, options: Options) -> Handled {
+pub fn add(ctx: &mut WriteCtx<'_>, key: &[u8], pairs: Args<'_>, options: Options) -> Handled {
     let first_score = parse_score(pairs.arg(0))?;
     for position in (2..pairs.len()).step_by(2) {
         parse_score(pairs.arg(position))?;

@@ -18,6 +18,9 @@ use crate::engine::spec::CommandSpec;
 use crate::settings::Settings;
 use crate::store::sorted_set::Thresholds;
 
+pub use add::{Options as AddOptions, add as add_members};
+pub use range::store as store_board;
+
 pub const ADD_COMMANDS: &[CommandSpec] = add::COMMANDS;
 pub const COMBINE_COMMANDS: &[CommandSpec] = combine::COMMANDS;
 pub const LOOKUP_COMMANDS: &[CommandSpec] = lookup::COMMANDS;
@@ -28,7 +31,7 @@ pub const REMOVE_COMMANDS: &[CommandSpec] = remove::COMMANDS;
 pub const SCAN_COMMANDS: &[CommandSpec] = scan::COMMANDS;
 
 /// Up to where a board is small.
-fn thresholds(settings: &Settings) -> Thresholds {
+pub fn thresholds(settings: &Settings) -> Thresholds {
     Thresholds {
         max_entries: settings.zset_max_listpack_entries,
         max_value: settings.zset_max_listpack_value,

@@ -278,6 +278,11 @@ fn bitmaps_answer_as_the_real_server() {
 }
 
 #[test]
+fn positions_answer_as_the_real_server() {
+    run(&["geo"], Protocol::Resp2);
+}
+
+#[test]
 fn transactions_answer_as_the_real_server() {
     run(&["multi", "zset"], Protocol::Resp2);
 }

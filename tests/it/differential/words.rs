@@ -222,6 +222,22 @@ impl Words {
                 let mark = if self.random.chance(25) { "#" } else { "" };
                 format!("{mark}{}", self.bit_offset())
             }
+            "position" => {
+                let (longitude, latitude) = self.position();
+                out.push(longitude.into_bytes());
+                latitude
+            }
+            "length" => self.length(),
+            "distance" => {
+                out.push(self.length().into_bytes());
+                let bad = self.random.chance(BAD_PERCENT);
+                let units: &[&str] = if bad {
+                    &["cm", ""]
+                } else {
+                    &["m", "km", "ft", "mi", "KM"]
+                };
+                self.random.pick(units).to_string()
+            }
             "keys" => return self.keys(out),
             "weights" => return self.weights(out),
             other => panic!("a template asks for an unknown kind of value: {other}"),
@@ -296,6 +312,40 @@ impl Words {
             0 => format!("{sign}{}", self.random.pick(&["1", "8", "16", "32", "63"])),
             _ => format!("{sign}{}", 1 + self.random.below(64)),
         }
+    }
+
+    /// Longitude and latitude, most of them not far from a few cities so that searches find some.
+    fn position(&mut self) -> (String, String) {
+        if self.random.chance(BAD_PERCENT) {
+            return (
+                self.score(),
+                self.random.pick(&["90", "x", "0", "inf"]).to_string(),
+            );
+        }
+        // Many digits, since members at the same place come in any order.
+        let decimals = 6 + self.random.below(6);
+        let (x, y) = (self.random.unit(), self.random.unit());
+        let (longitude, latitude) = match self.random.below(4) {
+            0 => (x * 360.0 - 180.0, y * 170.0 - 85.0),
+            1 => (x * 0.2 + 13.36, y * 0.2 + 38.1),
+            2 => (x * 4.0 - 2.0, y * 4.0 - 2.0),
+            _ => (179.0 + x, 83.0 + y * 2.0),
+        };
+        (
+            format!("{longitude:.decimals$}"),
+            format!("{latitude:.decimals$}"),
+        )
+    }
+
+    fn length(&mut self) -> String {
+        if self.random.chance(BAD_PERCENT) {
+            return self
+                .random
+                .pick(&["-1", "x", "0", "-0", "1e400"])
+                .to_string();
+        }
+        let power = self.random.below(8) as i32;
+        format!("{:.3}", self.random.unit() * 10f64.powi(power))
     }
 
     fn lex_bound(&mut self) -> String {

@@ -3,6 +3,7 @@
 //! A new family is a file with a `FAMILY` and a line in [`ALL`].
 
 pub mod bitmap;
+pub mod geo;
 pub mod hash;
 pub mod key;
 pub mod list;
@@ -30,4 +31,5 @@ pub const ALL: &[Family] = &[
     multi::FAMILY,
     script::FAMILY,
     bitmap::FAMILY,
+    geo::FAMILY,
 ];
