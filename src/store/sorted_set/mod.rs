@@ -8,12 +8,18 @@
 //! It knows nothing of commands, replies, keys or time. Ranks count from zero in
 //! ascending order; a caller that wants the highest score first walks backwards.
 
+mod arena;
+mod index;
+mod inner;
+mod lanes;
+mod leaf;
 pub mod merge;
 mod range;
 mod score;
 mod size_class;
 mod skiplist;
 mod small;
+mod tower;
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod model;
@@ -22,7 +28,7 @@ pub use range::{LexBound, LexRange, ScoreRange};
 pub use score::Score;
 
 use range::Edge;
-use skiplist::{Skiplist, SkiplistIter};
+use skiplist::{Builder, Skiplist, SkiplistIter};
 use small::{Small, SmallIter};
 use std::iter::FusedIterator;
 use std::mem::ManuallyDrop;
@@ -53,6 +59,15 @@ impl Default for Thresholds {
             max_entries: 128,
             max_value: 64,
         }
+    }
+}
+
+impl Thresholds {
+    /// Whether a small board may take another member.
+    fn admit(&self, small: &Small, member: &[u8]) -> bool {
+        small.len() < self.max_entries
+            && member.len() <= self.max_value
+            && small.has_room(member.len())
     }
 }
 
@@ -285,17 +300,12 @@ impl SortedSet {
         score: Score,
         thresholds: Thresholds,
     ) {
-        let fits = small.len() < thresholds.max_entries && member.len() <= thresholds.max_value;
-        if fits && small.has_room(member.len()) {
+        if thresholds.admit(&small, member) {
             small.insert(member, score);
             self.put(Owned::Small(small));
             return;
         }
-        let mut big = Box::new(Skiplist::new());
-        let mut entries = small.range(0, small.len());
-        while let Some((member, score)) = entries.next() {
-            big.push(member, score);
-        }
+        let mut big = Box::new(convert(&small, small.len() + 1).finish());
         big.update_with(member, |_| Some(score));
         self.put(Owned::Big(big));
     }
@@ -451,19 +461,21 @@ impl SortedSet {
         entries: impl IntoIterator<Item = (&'a [u8], Score)>,
         thresholds: Thresholds,
     ) -> SortedSet {
-        let mut owned = Owned::Empty;
-        for (member, score) in entries {
-            owned = match owned {
-                Owned::Empty => push_into_small(Small::new(), member, score, thresholds),
-                Owned::Small(small) => push_into_small(small, member, score, thresholds),
-                Owned::Big(mut big) => {
-                    big.push(member, score);
-                    Owned::Big(big)
-                }
-            };
-        }
+        let mut entries = entries.into_iter();
+        let mut small = Small::new();
         let mut board = SortedSet::new();
-        board.put(owned);
+        while let Some((member, score)) = entries.next() {
+            if thresholds.admit(&small, member) {
+                small.push(member, score);
+                continue;
+            }
+            let mut builder = convert(&small, small.len() + 1 + entries.size_hint().0);
+            builder.push(member, score);
+            entries.for_each(|(member, score)| builder.push(member, score));
+            board.put(Owned::Big(Box::new(builder.finish())));
+            return board;
+        }
+        board.put(Owned::Small(small));
         board
     }
 
@@ -491,19 +503,26 @@ impl SortedSet {
     }
 }
 
-fn push_into_small(mut small: Small, member: &[u8], score: Score, thresholds: Thresholds) -> Owned {
-    let fits = small.len() < thresholds.max_entries && member.len() <= thresholds.max_value;
-    if fits && small.has_room(member.len()) {
-        small.push(member, score);
-        return Owned::Small(small);
-    }
-    let mut big = Box::new(Skiplist::new());
+/// Starts a skiplist with the members of a small board.
+fn convert(small: &Small, expected: usize) -> Builder {
+    let mut builder = Builder::new(expected);
     let mut entries = small.range(0, small.len());
     while let Some((member, score)) = entries.next() {
-        big.push(member, score);
+        builder.push(member, score);
     }
-    big.push(member, score);
-    Owned::Big(big)
+    builder
+}
+
+/// Asks for the cache line of an address, which need not be valid.
+#[inline]
+fn prefetch<T>(address: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch never faults.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
 }
 
 impl Default for SortedSet {
@@ -578,7 +597,7 @@ impl<'a> Iterator for Iter<'a> {
         match &mut self.form {
             IterForm::Empty => None,
             IterForm::Small(entries) => entries.next(),
-            IterForm::Big(entries) => entries.next().map(|(score, member)| (&**member, *score)),
+            IterForm::Big(entries) => entries.next(),
         }
     }
 
@@ -598,9 +617,7 @@ impl DoubleEndedIterator for Iter<'_> {
         match &mut self.form {
             IterForm::Empty => None,
             IterForm::Small(entries) => entries.next_back(),
-            IterForm::Big(entries) => entries
-                .next_back()
-                .map(|(score, member)| (&**member, *score)),
+            IterForm::Big(entries) => entries.next_back(),
         }
     }
 }

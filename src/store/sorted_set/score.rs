@@ -49,6 +49,13 @@ impl Score {
         bits ^ flip
     }
 
+    /// A value that was a score when it was stored.
+    #[inline]
+    pub(super) fn from_stored(value: f64) -> Score {
+        debug_assert!(!value.is_nan());
+        Score(value)
+    }
+
     /// The score as an integer of 32 bits, if it is one; negative zero is none.
     #[inline]
     pub(super) fn as_i32(self) -> Option<i32> {

@@ -237,7 +237,7 @@ impl Small {
             (6, &[a, b, c, d, e, f]) => (i64::from_le_bytes([0, 0, a, b, c, d, e, f]) >> 16) as f64,
             (_, bytes) => f64::from_le_bytes(bytes.try_into().unwrap_or_default()),
         };
-        Score::new(value).unwrap_or_default()
+        Score::from_stored(value)
     }
 
     #[inline]

@@ -150,3 +150,125 @@ fn a_board_that_outgrew_keeps_its_members() {
         assert_eq!(board, copy);
     }
 }
+
+/// Sets back the hash of the thread when a test ends.
+struct Flood;
+
+impl Flood {
+    fn with_mask(mask: u64) -> Flood {
+        super::index::flood::set_mask(mask);
+        Flood
+    }
+}
+
+impl Drop for Flood {
+    fn drop(&mut self) {
+        super::index::flood::set_mask(u64::MAX);
+    }
+}
+
+#[test]
+fn colliding_members_agree_with_model() {
+    let shape = Shape {
+        members: 400,
+        scores: 30,
+        long: None,
+        thresholds: ALWAYS_BIG,
+    };
+    for mask in [0, 0xff, 0xff << 56, 3 << 62, 0xffff_ffff, 1] {
+        let _flood = Flood::with_mask(mask);
+        run("colliding", shape, 15_000);
+    }
+}
+
+#[test]
+fn memory_is_given_back_when_a_board_shrinks() {
+    let name = |number: u32| format!("player:{number:012}");
+    let mut board = SortedSet::new();
+    for number in 0..20_000u32 {
+        let score = Score::from((number.wrapping_mul(2_654_435_761) >> 8) as i32);
+        board.insert(name(number).as_bytes(), score, SMALL);
+    }
+    let full = board.memory_usage();
+    for number in (0..20_000u32).filter(|number| number % 10 != 3) {
+        assert!(board.remove(name(number).as_bytes()).is_some());
+        if number % 1000 == 0 {
+            board.check();
+        }
+    }
+    board.check();
+    assert_eq!(board.len(), 2000);
+    assert!(
+        board.memory_usage() < full / 4,
+        "{} of {full}",
+        board.memory_usage()
+    );
+}
+
+#[test]
+fn patterns_of_insertion_agree_with_a_sort() {
+    let count = 3000i32;
+    let patterns: [(&str, fn(i32) -> f64); 7] = [
+        ("ascending", |n| f64::from(n)),
+        ("descending", |n| f64::from(-n)),
+        ("equal", |_| 7.0),
+        ("alternating", |n| {
+            if n % 2 == 0 {
+                f64::from(n)
+            } else {
+                f64::from(-n)
+            }
+        }),
+        ("exponential", |n| {
+            2f64.powi(n % 2000 - 1000) * if n % 3 == 0 { -1.0 } else { 1.0 }
+        }),
+        ("outward from infinities", |n| {
+            [f64::INFINITY, f64::NEG_INFINITY, f64::from(n)][n as usize % 3]
+        }),
+        ("next doubles", |n| {
+            f64::from_bits(1.0f64.to_bits() + n as u64 * 37 % 1000)
+        }),
+    ];
+    for (name, score_of) in patterns {
+        let mut board = SortedSet::new();
+        let mut expected = Vec::new();
+        for number in 0..count {
+            let score = Score::new(score_of(number)).unwrap();
+            let member = format!("{:05}", number as u32 * 7919 % 100_003).into_bytes();
+            board.insert(&member, score, ALWAYS_BIG);
+            expected.push((score, member));
+            if number % 500 == 0 {
+                board.check();
+            }
+        }
+        board.check();
+        expected.sort();
+        assert!(
+            board
+                .iter()
+                .eq(expected.iter().map(|(score, member)| (&**member, *score))),
+            "{name}"
+        );
+        for (rank, (score, member)) in expected.iter().enumerate() {
+            assert_eq!(board.rank(member), Some((rank, *score)), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_member_of_many_bytes_is_kept_apart() {
+    let long = vec![0xffu8; 3 << 20];
+    let mut board = SortedSet::new();
+    for number in 0..300 {
+        board.insert(format!("{number}").as_bytes(), Score::from(number), SMALL);
+    }
+    let before = board.memory_usage();
+    assert_eq!(board.insert(&long, Score::from(150), SMALL), None);
+    assert!(board.memory_usage() >= before + (3 << 20));
+    assert_eq!(board.rank(&long), Some((151, Score::from(150))));
+    let copy = board.clone();
+    assert_eq!(board.remove(&long), Some(Score::from(150)));
+    assert!(board.memory_usage() < before + 1000);
+    copy.check();
+    assert_eq!(copy.at(151), Some((&*long, Score::from(150))));
+}
