@@ -227,12 +227,15 @@ fn merges(size: usize) {
     for (name, merge) in [
         (
             "union of 3",
-            (&|| merge::union(&inputs, Aggregate::Sum, THRESHOLDS)) as &dyn Fn() -> SortedSet,
+            (&|| merge::union(&inputs, Aggregate::Sum).to_board(THRESHOLDS))
+                as &dyn Fn() -> SortedSet,
         ),
         ("intersection of 3", &|| {
-            merge::intersect(&inputs, Aggregate::Sum, THRESHOLDS)
+            merge::intersect(&inputs, Aggregate::Sum).to_board(THRESHOLDS)
         }),
-        ("difference of 3", &|| merge::diff(&inputs, THRESHOLDS)),
+        ("difference of 3", &|| {
+            merge::diff(&inputs).to_board(THRESHOLDS)
+        }),
     ] {
         let start = Instant::now();
         let merged = black_box(merge());

@@ -523,6 +523,25 @@ impl Arena {
         target
     }
 
+    /// Every live record, in the order of memory.
+    pub(super) fn handles(&self) -> impl Iterator<Item = Handle> {
+        let numbers = (0..self.chunks.len()).filter(|number| !self.chunks[*number].is_null());
+        numbers.flat_map(move |number| {
+            let (mut at, end) = (number * CHUNK_GRANULES, self.chunk_end(number));
+            std::iter::from_fn(move || {
+                while at < end {
+                    let handle = at as Handle;
+                    at += self.block_granules(handle);
+                    // SAFETY: the handle is the start of a block.
+                    if unsafe { *self.pointer(handle) } >> 6 != FORM_FREE {
+                        return Some(handle);
+                    }
+                }
+                None
+            })
+        })
+    }
+
     /// Whether records exist that own more than their granules.
     pub(super) fn has_external(&self) -> bool {
         self.external_count > 0

@@ -3,10 +3,16 @@
 //! A plain set takes part as a board on which every member has score 1. Scores follow
 //! Redis: a score is multiplied by the weight of its input, a product or a sum that is
 //! not a number counts as 0, inputs are combined from the smallest to the largest.
+//!
+//! Big boards are read in the order of memory, which is several times as fast as their
+//! own order; each member is hashed once, for the table of the merge, for look-ups in
+//! other boards and for the index of the result alike.
 
-use super::{Score, SortedSet, Thresholds};
+use super::index::hash_of;
+use super::skiplist::{Builder, Skiplist};
+use super::{Score, SortedSet, Thresholds, prefetch};
 use crate::store::set::{Member, Set};
-use hashbrown::HashMap;
+use hashbrown::HashTable;
 
 /// How the scores of one member in several inputs become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -17,21 +23,70 @@ pub enum Aggregate {
     Max,
 }
 
+/// Entries asked for ahead where memory is visited in no order.
+const PREFETCH_AHEAD: usize = 16;
+
+/// A member, still in the memory of an input, its hash and its score so far.
+#[derive(Clone, Copy)]
+struct Entry<'s> {
+    member: &'s [u8],
+    hash: u64,
+    score: f64,
+}
+
+impl<'s> Entry<'s> {
+    #[inline]
+    fn new(member: &'s [u8], score: f64) -> Entry<'s> {
+        Entry {
+            member,
+            hash: hash_of(member),
+            score,
+        }
+    }
+
+    /// Sums and products here are never not a number.
+    #[inline]
+    fn score(&self) -> Score {
+        Score::new(self.score).unwrap_or_default()
+    }
+}
+
 /// The result of a merge: members, still in the memory of the inputs, in the order of a board.
 #[derive(Default)]
 pub struct Merged<'s> {
-    entries: Vec<(&'s [u8], Score)>,
+    entries: Vec<Entry<'s>>,
 }
 
 impl<'s> Merged<'s> {
-    fn from_unsorted(mut entries: Vec<(&'s [u8], Score)>) -> Merged<'s> {
-        entries.sort_unstable_by(|a, b| a.1.cmp(&b.1).then_with(|| a.0.cmp(b.0)));
-        Merged { entries }
+    fn from_unsorted(entries: Vec<Entry<'s>>) -> Merged<'s> {
+        // Scores first, because that moves small keys and looks at no member.
+        let mut order: Vec<(u64, u32)> = Vec::with_capacity(entries.len());
+        order.extend(
+            entries
+                .iter()
+                .zip(0..)
+                .map(|(entry, at)| (entry.score().order_bits(), at)),
+        );
+        order.sort_unstable_by_key(|(order_bits, _)| *order_bits);
+        for tied in order
+            .chunk_by_mut(|a, b| a.0 == b.0)
+            .filter(|tied| tied.len() > 1)
+        {
+            tied.sort_unstable_by_key(|(_, at)| entries[*at as usize].member);
+        }
+        Merged {
+            entries: order
+                .into_iter()
+                .map(|(_, at)| entries[at as usize])
+                .collect(),
+        }
     }
 
     /// The members in ascending order, to show them without a board.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&'s [u8], Score)> {
-        self.entries.iter().copied()
+        self.entries
+            .iter()
+            .map(|entry| (entry.member, entry.score()))
     }
 
     /// A board of the members. As in Redis it is small only if it is so as a whole, else big from its first member
@@ -41,14 +96,18 @@ impl<'s> Merged<'s> {
             && self
                 .iter()
                 .all(|(member, _)| member.len() <= thresholds.max_value);
-        SortedSet::from_sorted(
-            self.iter(),
-            if small {
-                thresholds
-            } else {
-                Thresholds::NEVER_SMALL
-            },
-        )
+        if small || self.entries.is_empty() {
+            return SortedSet::from_sorted(self.iter(), thresholds);
+        }
+        let mut builder = Builder::new(self.entries.len());
+        for (at, entry) in self.entries.iter().enumerate() {
+            if let Some(ahead) = self.entries.get(at + PREFETCH_AHEAD) {
+                prefetch(ahead.member.as_ptr());
+                builder.prefetch(ahead.hash);
+            }
+            builder.push_hashed(entry.hash, entry.member, entry.score());
+        }
+        SortedSet::from_big(builder.finish())
     }
 }
 
@@ -101,13 +160,36 @@ impl<'a> Input<'a> {
         }
     }
 
-    #[inline]
-    fn score(&self, member: &[u8]) -> Option<Score> {
+    /// The skiplist of a big board.
+    fn as_big(&self) -> Option<&Skiplist> {
         match &self.source {
-            Source::Board(board) => board.score(member),
-            Source::Set { set, .. } => set.contains(member).then_some(Score::ONE),
+            Source::Board(board) => board.as_big(),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn score(&self, entry: &Entry<'_>) -> Option<Score> {
+        match &self.source {
+            Source::Board(board) => match board.as_big() {
+                Some(list) => list.score_hashed(entry.hash, entry.member),
+                None => board.score(entry.member),
+            },
+            Source::Set { set, .. } => set.contains(entry.member).then_some(Score::ONE),
             Source::Nothing => None,
         }
+    }
+
+    /// Visits all members, in no order.
+    #[inline]
+    fn visit_all<'s>(&'s self, mut visit: impl FnMut(&'s [u8], Score)) {
+        if let Some(list) = self.as_big() {
+            return list.for_each_unordered(visit);
+        }
+        self.visit(|member, score| {
+            visit(member, score);
+            true
+        });
     }
 
     /// Visits the members until `visit` says false.
@@ -155,33 +237,56 @@ fn by_len<'s, 'a>(inputs: &'s [Input<'a>]) -> Vec<&'s Input<'a>> {
     inputs
 }
 
-/// A sum or product as a score; those above make none that is not a number.
-fn score_of(value: f64) -> Score {
-    Score::new(value).unwrap_or_default()
-}
-
 /// Every member of any input.
 pub fn union<'s>(inputs: &'s [Input<'_>], aggregate: Aggregate) -> Merged<'s> {
     let inputs = by_len(inputs);
+    let total: usize = inputs.iter().map(|input| input.len()).sum();
     let most = inputs.last().map_or(0, |input| input.len());
-    let mut scores: HashMap<&[u8], f64, foldhash::fast::RandomState> =
-        HashMap::with_capacity_and_hasher(most, Default::default());
+    // Boards that are combined tend to share members.
+    let expected = total.min(most * 2);
+    let mut entries: Vec<Entry<'s>> = Vec::with_capacity(expected);
+    let mut table: HashTable<u32> = HashTable::with_capacity(expected);
     for input in inputs {
-        input.visit(|member, score| {
-            let value = number(score.get() * input.weight);
-            scores
-                .entry(member)
-                .and_modify(|target| *target = aggregate.apply(*target, value))
-                .or_insert(value);
-            true
+        input.visit_all(|member, score| {
+            let entry = Entry::new(member, number(score.get() * input.weight));
+            let same = |at: &u32| {
+                let other = &entries[*at as usize];
+                other.hash == entry.hash && other.member == member
+            };
+            if let Some(at) = table.find(entry.hash, same) {
+                let target = &mut entries[*at as usize].score;
+                *target = aggregate.apply(*target, entry.score);
+            } else {
+                table.insert_unique(entry.hash, entries.len() as u32, |at| {
+                    entries[*at as usize].hash
+                });
+                entries.push(entry);
+            }
         });
     }
-    let entries = scores.into_iter();
-    Merged::from_unsorted(
-        entries
-            .map(|(member, value)| (member, score_of(value)))
-            .collect(),
-    )
+    Merged::from_unsorted(entries)
+}
+
+/// Keeps the entries that `keep` wants after it was told their score in an input.
+fn retain(
+    entries: &mut Vec<Entry<'_>>,
+    input: &Input<'_>,
+    mut keep: impl FnMut(&mut Entry<'_>, Option<Score>) -> bool,
+) {
+    let list = input.as_big();
+    let mut kept = 0;
+    for at in 0..entries.len() {
+        if let (Some(list), Some(ahead)) = (list, entries.get(at + PREFETCH_AHEAD)) {
+            list.prefetch(ahead.hash);
+        }
+        let mut entry = entries[at];
+        let score = input.score(&entry);
+        if keep(&mut entry, score) {
+            entries[kept] = entry;
+            kept += 1;
+        }
+    }
+    entries.truncate(kept);
 }
 
 /// The members that every input has. No input, no members.
@@ -190,18 +295,17 @@ pub fn intersect<'s>(inputs: &'s [Input<'_>], aggregate: Aggregate) -> Merged<'s
     let Some((smallest, others)) = inputs.split_first() else {
         return Merged::default();
     };
-    let mut entries = Vec::new();
-    smallest.visit(|member, score| {
-        let mut target = number(score.get() * smallest.weight);
-        for other in others {
-            let Some(score) = other.score(member) else {
-                return true;
-            };
-            target = aggregate.apply(target, score.get() * other.weight);
-        }
-        entries.push((member, score_of(target)));
-        true
+    let mut entries = Vec::with_capacity(smallest.len());
+    smallest.visit_all(|member, score| {
+        entries.push(Entry::new(member, number(score.get() * smallest.weight)));
     });
+    for other in others {
+        retain(&mut entries, other, |entry, score| {
+            let Some(score) = score else { return false };
+            entry.score = aggregate.apply(entry.score, score.get() * other.weight);
+            true
+        });
+    }
     Merged::from_unsorted(entries)
 }
 
@@ -213,11 +317,12 @@ pub fn intersect_count(inputs: &[Input<'_>], limit: Option<usize>) -> usize {
     };
     let limit = limit.unwrap_or(usize::MAX);
     let mut count = 0;
-    smallest.visit(|member, _| {
+    smallest.visit(|member, score| {
         if count == limit {
             return false;
         }
-        if others.iter().all(|other| other.score(member).is_some()) {
+        let entry = Entry::new(member, score.get());
+        if others.iter().all(|other| other.score(&entry).is_some()) {
             count += 1;
         }
         true
@@ -230,17 +335,12 @@ pub fn diff<'s>(inputs: &'s [Input<'_>]) -> Merged<'s> {
     let Some((first, others)) = inputs.split_first() else {
         return Merged::default();
     };
-    let mut entries = Vec::new();
-    first.visit(|member, score| {
-        if others.iter().all(|other| other.score(member).is_none()) {
-            entries.push((member, score));
-        }
-        true
-    });
-    match first.source {
-        Source::Board(_) | Source::Nothing => Merged { entries },
-        Source::Set { .. } => Merged::from_unsorted(entries),
+    let mut entries = Vec::with_capacity(first.len());
+    first.visit_all(|member, score| entries.push(Entry::new(member, score.get())));
+    for other in others {
+        retain(&mut entries, other, |_, score| score.is_none());
     }
+    Merged::from_unsorted(entries)
 }
 
 #[cfg(test)]
@@ -373,5 +473,56 @@ mod tests {
         assert_eq!(shown(union(&inputs, Aggregate::Sum)), "a=3 b=6");
         assert_eq!(shown(intersect(&inputs, Aggregate::Min)), "a=1 b=2");
         assert_eq!(shown(diff(&inputs)), "");
+    }
+
+    #[test]
+    fn big_boards_merge_as_maps_do() {
+        use std::collections::BTreeMap;
+        let names = |step: u32| (0..700).map(move |number| format!("member{}", number * step));
+        let boards: Vec<SortedSet> = (1..4)
+            .map(|step| {
+                let mut board = SortedSet::new();
+                for (number, name) in names(step).enumerate() {
+                    board.insert(name.as_bytes(), Score::from(number as i32 % 90), EITHER[0]);
+                }
+                board
+            })
+            .collect();
+        let inputs: Vec<Input<'_>> = boards.iter().map(Input::board).collect();
+        let mut sums: BTreeMap<String, (usize, i32)> = BTreeMap::new();
+        for step in 1..4 {
+            for (number, name) in names(step).enumerate() {
+                let sum = sums.entry(name).or_default();
+                *sum = (sum.0 + 1, sum.1 + number as i32 % 90);
+            }
+        }
+        let agrees = |merged: Merged<'_>, least: usize| {
+            let board = merged.to_board(EITHER[0]);
+            board.check();
+            assert!(board.iter().eq(merged.iter()));
+            let found: BTreeMap<Vec<u8>, f64> = board
+                .iter()
+                .map(|(member, score)| (member.to_vec(), score.get()))
+                .collect();
+            let expected = sums.iter().filter(|(_, (count, _))| *count >= least);
+            let expected: BTreeMap<Vec<u8>, f64> = expected
+                .map(|(name, (_, sum))| (name.clone().into_bytes(), f64::from(*sum)))
+                .collect();
+            assert_eq!(found, expected);
+        };
+        agrees(union(&inputs, Aggregate::Sum), 1);
+        agrees(intersect(&inputs, Aggregate::Sum), 3);
+        assert_eq!(
+            intersect_count(&inputs, None),
+            sums.values().filter(|(count, _)| *count == 3).count()
+        );
+        let left = diff(&inputs).to_board(EITHER[0]);
+        left.check();
+        let expected = boards[0].iter().filter(|(member, _)| {
+            boards[1..]
+                .iter()
+                .all(|other| other.score(member).is_none())
+        });
+        assert!(left.iter().eq(expected));
     }
 }

@@ -486,6 +486,18 @@ impl SortedSet {
         SortedSet::from_sorted(entries, thresholds)
     }
 
+    fn from_big(list: Skiplist) -> SortedSet {
+        let mut board = SortedSet::new();
+        board.put(Owned::Big(Box::new(list)));
+        board
+    }
+
+    /// The skiplist, if the board has outgrown the small encoding.
+    fn as_big(&self) -> Option<&Skiplist> {
+        // SAFETY: a tagged word points at a skiplist that this board owns.
+        self.is_big().then(|| unsafe { &*self.big() })
+    }
+
     /// Verifies the invariants of the encoding.
     #[cfg(any(test, feature = "fuzzing"))]
     pub fn check(&self) {
