@@ -6,6 +6,9 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 RANKD_CACHE=${RANKD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rankd}
 export RANKD_CACHE
 
+# What `cargo build --release` makes.
+RELEASE_PROGRAM=${CARGO_TARGET_DIR:-$ROOT/target}/release/rankd
+
 # What the tests read; each may be set by hand to use something already installed.
 export RANKD_REAL_SERVERS=${RANKD_REAL_SERVERS:-$RANKD_CACHE/bin}
 export RANKD_TCL=${RANKD_TCL:-$RANKD_CACHE/tcl-suite}

@@ -12,7 +12,7 @@ set -euo pipefail
 source "$(dirname "$0")/lib.sh"
 
 UNIT_SECONDS_MAX=240
-SERVER_PROGRAM=$ROOT/target/release/rankd
+SERVER_PROGRAM=$RELEASE_PROGRAM
 MODE=own JOBS=2 LOGS=
 while [ $# -gt 0 ]; do
     case $1 in

@@ -43,7 +43,7 @@ step_tests() {
 
 step_clients() {
     local ended=0
-    start_server "$SCRATCH/server" "$ROOT/target/release/rankd" --port 0 --save "" --appendonly no
+    start_server "$SCRATCH/server" "$RELEASE_PROGRAM" --port 0 --save "" --appendonly no
     # A step is a subshell: this ends the server however the step ends.
     trap 'stop_server "$SERVER_PID"' EXIT
     say "   server on port $SERVER_PORT"
