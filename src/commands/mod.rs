@@ -21,6 +21,8 @@ mod scanning;
 mod scripting;
 mod server;
 mod sets;
+#[cfg(test)]
+mod simulation;
 mod sorted_sets;
 mod strings;
 mod timeout;

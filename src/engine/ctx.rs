@@ -295,6 +295,9 @@ impl<'a> WriteCtx<'a> {
         if done.modified {
             self.engine.key_changed(db, key);
         }
+        if done.created && !done.empty {
+            self.engine.notify(EventClass::NEW, "new", key, db);
+        }
         for (class, name) in done.events {
             self.engine.notify(class, name, key, db);
         }
@@ -303,10 +306,8 @@ impl<'a> WriteCtx<'a> {
             if !done.created {
                 self.engine.notify(EventClass::GENERIC, "del", key, db);
             }
-        } else if done.created {
-            self.engine.notify(EventClass::NEW, "new", key, db);
-            self.engine.blocking.signal(db, key);
-        } else if done.modified && matches!(done.kind, Type::Stream | Type::List | Type::SortedSet)
+        } else if done.created
+            || (done.modified && matches!(done.kind, Type::Stream | Type::List | Type::SortedSet))
         {
             self.engine.blocking.signal(db, key);
         }

@@ -13,6 +13,8 @@ mod random;
 mod range;
 mod remove;
 mod scan;
+#[cfg(test)]
+mod tests;
 
 use crate::engine::spec::CommandSpec;
 use crate::settings::Settings;
