@@ -9,11 +9,14 @@ use crate::engine::random::Random;
 use crate::engine::session::{Origin, Session};
 use crate::engine::table::CommandTable;
 use crate::engine::time::{Moment, TimeSource};
-use crate::engine::{CpuTimes, Engine, Identity, Memory, Outside, RunningScript, ShutdownOptions};
+use crate::engine::{
+    CpuTimes, Engine, Identity, Memory, Outside, RunningScript, ShutdownOptions, Snapshot,
+};
 use crate::resp::args::OwnedArgs;
 use crate::resp::reply::{Protocol, Reply};
 use crate::resp::request::{Decoded, RequestDecoder};
 use crate::settings::Settings;
+use crate::store::keyspace::Store;
 use bytes::Bytes;
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
@@ -79,6 +82,17 @@ impl Outside for Nowhere {
         false
     }
     fn sleep_us(&mut self, _duration_us: u64) {}
+    fn save(&mut self, _snapshot: &Snapshot<'_>) -> Result<(), String> {
+        Ok(())
+    }
+    fn load_snapshot(
+        &mut self,
+        _store: &mut Store,
+        _settings: &Settings,
+        _now: Moment,
+    ) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// An engine with one client.
