@@ -17,6 +17,8 @@ mod numbers;
 mod persistence;
 mod picks;
 mod pubsub;
+#[cfg(test)]
+mod replay_tests;
 mod scanning;
 mod scripting;
 mod server;

@@ -18,6 +18,8 @@ pub mod pubsub;
 pub mod random;
 pub mod rates;
 pub mod session;
+#[cfg(test)]
+pub mod simulated;
 pub mod slow_log;
 pub mod spec;
 pub mod stats;

@@ -41,10 +41,12 @@ const IN_TRANSACTIONS: &[&str] = &[
     "board.txt",
     "hashes.txt",
     "keys.txt",
+    "lists.txt",
     "merges.txt",
     "positions.txt",
     "ranges.txt",
     "scripts.txt",
+    "sets.txt",
     "strings.txt",
 ];
 
@@ -53,9 +55,11 @@ const IN_SCRIPTS: &[&str] = &[
     "bitmaps.txt",
     "board.txt",
     "hashes.txt",
+    "lists.txt",
     "merges.txt",
     "positions.txt",
     "ranges.txt",
+    "sets.txt",
     "strings.txt",
 ];
 

@@ -36,7 +36,7 @@ fn pop(ctx: &mut WriteCtx<'_>, args: Args<'_>, end: End) -> Handled {
             return Ok(());
         }
     }
-    wait(ctx, keys, deadline_ms, TimeoutReply::NullArray);
+    wait(ctx, keys, deadline_ms);
     Ok(())
 }
 
@@ -45,7 +45,7 @@ pub fn blmpop(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
     let pop = MultiPop::parse(args.from(2))?;
     let deadline_ms = parse_timeout_seconds(args.arg(1), ctx.now.unix_ms())?;
     if !pop.run(ctx)? {
-        wait(ctx, pop.keys, deadline_ms, TimeoutReply::NullArray);
+        wait(ctx, pop.keys, deadline_ms);
     }
     Ok(())
 }
@@ -57,7 +57,7 @@ pub fn blmove(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
     if move_element(ctx, source, destination, from, to)? {
         ctx.effect(&[b"LMOVE", source, destination, args.arg(3), args.arg(4)]);
     } else {
-        wait(ctx, args.from(1).first(1), deadline_ms, TimeoutReply::Null);
+        wait_to_move(ctx, args.from(1).first(1), deadline_ms);
     }
     Ok(())
 }
@@ -68,22 +68,27 @@ pub fn brpoplpush(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
     if move_element(ctx, source, destination, End::Back, End::Front)? {
         ctx.effect(&[b"RPOPLPUSH", source, destination]);
     } else {
-        wait(ctx, args.from(1).first(1), deadline_ms, TimeoutReply::Null);
+        wait_to_move(ctx, args.from(1).first(1), deadline_ms);
     }
     Ok(())
 }
 
-fn wait(
-    ctx: &mut WriteCtx<'_>,
-    keys: Args<'_>,
-    deadline_ms: Option<i64>,
-    timeout_reply: TimeoutReply,
-) {
+/// Who may not wait gets the answer of LMOVE, whose null is that of a string; who waited
+/// in vain gets a null array, as after any wait.
+fn wait_to_move(ctx: &mut WriteCtx<'_>, source: Args<'_>, deadline_ms: Option<i64>) {
+    if ctx.session.must_not_block() {
+        ctx.reply.null();
+    } else {
+        wait(ctx, source, deadline_ms);
+    }
+}
+
+fn wait(ctx: &mut WriteCtx<'_>, keys: Args<'_>, deadline_ms: Option<i64>) {
     ctx.block(Block {
         keys: keys.iter().map(Box::from).collect(),
         waits_for: Type::List,
         wakes_on_loss: false,
         deadline_ms,
-        timeout_reply,
+        timeout_reply: TimeoutReply::NullArray,
     });
 }

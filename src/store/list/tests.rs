@@ -1,3 +1,5 @@
+//! Lists against a deque, and the encodings at their thresholds.
+
 use std::collections::VecDeque;
 
 use super::*;

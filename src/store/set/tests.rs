@@ -1,3 +1,5 @@
+//! Sets against a BTreeSet, and the encodings at their thresholds.
+
 use std::collections::BTreeSet;
 
 use super::*;

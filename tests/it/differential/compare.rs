@@ -23,9 +23,10 @@ pub fn agree(command: &[Vec<u8>], real: &Value, ours: &Value) -> bool {
     }
     let name = command[0].to_ascii_uppercase();
     match name.as_slice() {
-        b"SMEMBERS" | b"HKEYS" | b"HVALS" | b"KEYS" => sorted(real, 1) == sorted(ours, 1),
+        b"SMEMBERS" | b"HKEYS" | b"HVALS" | b"KEYS" | b"SUNION" | b"SINTER" | b"SDIFF"
+        | b"SPOP" => sorted(real, 1) == sorted(ours, 1),
         b"HGETALL" => sorted(real, 2) == sorted(ours, 2),
-        b"SCAN" => scan_agrees(real, ours, 1),
+        b"SCAN" | b"SSCAN" => scan_agrees(real, ours, 1),
         b"HSCAN" | b"ZSCAN" => scan_agrees(real, ours, 2),
         b"ZRANDMEMBER" | b"SRANDMEMBER" | b"HRANDFIELD" | b"RANDOMKEY" => {
             shape(real) == shape(ours)

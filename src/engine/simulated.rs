@@ -1,0 +1,125 @@
+//! A world without anything, for tests that run an engine alone.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::client::{Client, ClientId, Mailbox, MailboxUsage};
+use super::random::Random;
+use super::session::Session;
+use super::table::CommandTable;
+use super::time::{Moment, TimeSource};
+use super::{CpuTimes, Engine, Identity, Memory, Outside, RunningScript, ShutdownOptions};
+use crate::resp::args::Args;
+use crate::resp::reply::Reply;
+use crate::settings::Settings;
+
+/// The moment at which the clock stands still.
+pub const NOW: Moment = Moment {
+    unix_us: 1_800_000_000_000_000,
+    monotonic_ns: 1,
+};
+
+struct Stopped;
+
+impl TimeSource for Stopped {
+    fn now(&self) -> Moment {
+        NOW
+    }
+}
+
+/// Nothing around the engine, and nobody at the other end of the connection.
+struct Nothing;
+
+impl Outside for Nothing {
+    fn apply_setting(&mut self, _name: &str, _settings: &Settings) -> Result<(), String> {
+        Ok(())
+    }
+    fn shut_down(&mut self, _options: ShutdownOptions) {}
+    fn drop_later(&mut self, _garbage: Box<dyn Any + Send>) {}
+    fn lazy_free_pending(&self) -> usize {
+        0
+    }
+    fn used_memory_bytes(&self) -> u64 {
+        0
+    }
+    fn memory(&self) -> Memory {
+        Memory::default()
+    }
+    fn allocator_report(&self) -> String {
+        String::new()
+    }
+    fn purge_memory(&self) {}
+    fn cpu(&self) -> CpuTimes {
+        CpuTimes::default()
+    }
+    fn rewrite_settings(&mut self, _settings: &Settings) -> Result<(), String> {
+        Ok(())
+    }
+    fn log(&mut self, _text: &str) {}
+    fn log_from_script(&mut self, _level: u8, _text: &str) {}
+    fn pause_script(&mut self, _script: RunningScript) -> bool {
+        false
+    }
+    fn sleep_us(&mut self, _duration_us: u64) {}
+}
+
+impl Mailbox for Nothing {
+    fn deliver(&self, _bytes: Bytes) {}
+    fn unblock(&self, _session: Box<Session>) {}
+    fn wake(&self) {}
+    fn close(&self, _after_replies: bool) {}
+    fn usage(&self) -> MailboxUsage {
+        MailboxUsage::default()
+    }
+}
+
+/// An engine with one session.
+pub struct Simulation {
+    pub engine: Engine,
+    pub session: Session,
+    table: &'static CommandTable,
+}
+
+impl Simulation {
+    pub fn new(table: &'static CommandTable, settings: Settings, seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let session_random = random.fork();
+        let identity = Identity {
+            run_id: String::new(),
+            replication_id: String::new(),
+            process_id: 1,
+            executable: String::new(),
+            config_file: String::new(),
+            tcp_port: 0,
+        };
+        let outside = Box::new(Nothing);
+        let engine = Engine::new(
+            settings,
+            table,
+            Arc::new(Stopped),
+            outside,
+            identity,
+            random,
+        );
+        let nobody = String::new;
+        let client = Client::new(ClientId(1), nobody(), nobody(), 0, Box::new(Nothing));
+        let session = Session::new(Arc::new(client), true, session_random);
+        Simulation {
+            engine,
+            session,
+            table,
+        }
+    }
+
+    /// Runs one command; returns its reply.
+    pub fn run(&mut self, args: Args<'_>) -> Vec<u8> {
+        let mut reply = Reply::default();
+        let mut now = NOW;
+        let resolved = self.table.resolve(args);
+        self.engine
+            .execute(&mut self.session, resolved, args, &mut reply, &mut now);
+        reply.take()
+    }
+}
