@@ -10,10 +10,13 @@ use super::random::Random;
 use super::session::Session;
 use super::table::CommandTable;
 use super::time::{Moment, TimeSource};
-use super::{CpuTimes, Engine, Identity, Memory, Outside, RunningScript, ShutdownOptions};
+use super::{
+    CpuTimes, Engine, Identity, Memory, Outside, RunningScript, ShutdownOptions, Snapshot,
+};
 use crate::resp::args::Args;
 use crate::resp::reply::Reply;
 use crate::settings::Settings;
+use crate::store::keyspace::Store;
 
 /// The moment at which the clock stands still.
 pub const NOW: Moment = Moment {
@@ -63,6 +66,17 @@ impl Outside for Nothing {
         false
     }
     fn sleep_us(&mut self, _duration_us: u64) {}
+    fn save(&mut self, _snapshot: &Snapshot<'_>) -> Result<(), String> {
+        Ok(())
+    }
+    fn load_snapshot(
+        &mut self,
+        _store: &mut Store,
+        _settings: &Settings,
+        _now: Moment,
+    ) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 impl Mailbox for Nothing {
