@@ -11,6 +11,7 @@ pub mod connection;
 mod geo;
 mod hashes;
 pub mod help;
+mod hyperloglog;
 mod keys;
 mod lists;
 mod numbers;
@@ -40,6 +41,7 @@ pub const FAMILIES: &[&[CommandSpec]] = &[
     connection::HELLO_COMMANDS,
     geo::COMMANDS,
     hashes::COMMANDS,
+    hyperloglog::COMMANDS,
     keys::COMMANDS,
     keys::DEADLINE_COMMANDS,
     keys::OBJECT_COMMANDS,

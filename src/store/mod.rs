@@ -12,6 +12,7 @@ pub mod digest;
 pub mod glob;
 pub mod hash;
 pub mod heap;
+pub mod hyperloglog;
 pub mod keyspace;
 pub mod list;
 pub mod packed;

@@ -39,6 +39,7 @@ fn sessions() -> Vec<(String, String)> {
 const IN_TRANSACTIONS: &[&str] = &[
     "bitmaps.txt",
     "board.txt",
+    "estimates.txt",
     "hashes.txt",
     "keys.txt",
     "lists.txt",
@@ -54,6 +55,7 @@ const IN_TRANSACTIONS: &[&str] = &[
 const IN_SCRIPTS: &[&str] = &[
     "bitmaps.txt",
     "board.txt",
+    "estimates.txt",
     "hashes.txt",
     "lists.txt",
     "merges.txt",

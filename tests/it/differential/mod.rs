@@ -283,6 +283,11 @@ fn positions_answer_as_the_real_server() {
 }
 
 #[test]
+fn estimates_answer_as_the_real_server() {
+    run(&["hyperloglog"], Protocol::Resp2);
+}
+
+#[test]
 fn transactions_answer_as_the_real_server() {
     run(&["multi", "zset"], Protocol::Resp2);
 }

@@ -5,6 +5,7 @@
 pub mod bitmap;
 pub mod geo;
 pub mod hash;
+pub mod hyperloglog;
 pub mod key;
 pub mod list;
 pub mod multi;
@@ -32,4 +33,5 @@ pub const ALL: &[Family] = &[
     script::FAMILY,
     bitmap::FAMILY,
     geo::FAMILY,
+    hyperloglog::FAMILY,
 ];
