@@ -57,6 +57,19 @@ fn measure(count: u64) {
         };
         black_box(board.score(b"player:00000007"));
     });
+    let mut keys = vec![Vec::new(); 16];
+    timed("get and score of sixteen, prefetched", LOOKUPS / 16, || {
+        for key in &mut keys {
+            name_key(key, random(&mut chance) % count);
+        }
+        let named: [&[u8]; 16] = std::array::from_fn(|n| &keys[n][..]);
+        db.prefetch(&named);
+        for key in &keys {
+            if let Some(ValueRef::SortedSet(board)) = db.get(key, 0) {
+                black_box(board.score(b"player:00000007"));
+            }
+        }
+    });
     timed("get only", LOOKUPS, || {
         name_key(&mut key, random(&mut chance) % count);
         black_box(db.get(&key, 0).is_some());

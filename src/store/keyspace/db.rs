@@ -107,6 +107,12 @@ impl Db {
         self.table.place(self.hash(key), key)
     }
 
+    /// Asks for the memory that lookups of these keys will need, all of it at once: for
+    /// a batch of commands. Worth it from about three keys on.
+    pub fn prefetch(&self, keys: &[&[u8]]) {
+        self.table.prefetch(keys);
+    }
+
     /// The value of a key that is not expired.
     pub fn get(&self, key: &[u8], now_ms: i64) -> Option<ValueRef<'_>> {
         self.get_touch(key, now_ms, Touch::No)

@@ -27,6 +27,9 @@ pub(super) struct Place {
     spot: Spot,
 }
 
+/// Keys whose memory is asked for together: about as many as a core can wait for at once.
+const PREFETCH_KEYS_MAX: usize = 16;
+
 pub(super) struct Table {
     pub(super) hasher: SipKey,
     /// Indices of segments, by the leading `depth` bits of a hash.
@@ -73,13 +76,36 @@ impl Table {
     /// The segment and the spot in it, for a reader.
     #[inline]
     pub(super) fn find(&self, hash: u64, key: &[u8]) -> Option<(&Segment, Spot)> {
-        let mut segment = &self.segments[self.segment_index(hash) as usize];
+        let mut segment = self.home_segment(hash);
         loop {
             if let Some(spot) = segment.find(hash, key) {
                 return Some((segment, spot));
             }
             segment = segment.next()?;
         }
+    }
+
+    /// Asks for the memory that lookups of these keys will need.
+    pub(super) fn prefetch(&self, keys: &[&[u8]]) {
+        let mut hashes = [0; PREFETCH_KEYS_MAX];
+        for keys in keys.chunks(PREFETCH_KEYS_MAX) {
+            let hashes = &mut hashes[..keys.len()];
+            for (hash, key) in hashes.iter_mut().zip(keys) {
+                *hash = self.hasher.hash(key);
+                self.home_segment(*hash).prefetch_line(*hash);
+            }
+            for &hash in &*hashes {
+                self.home_segment(hash).prefetch_record(hash);
+            }
+            for &hash in &*hashes {
+                self.home_segment(hash).prefetch_value(hash);
+            }
+        }
+    }
+
+    #[inline]
+    fn home_segment(&self, hash: u64) -> &Segment {
+        &self.segments[self.segment_index(hash) as usize]
     }
 
     /// The place, for a writer.

@@ -284,6 +284,21 @@ impl<'a> Record<'a> {
         }
     }
 
+    /// Where the record is, to be asked for and not to be read.
+    #[inline]
+    pub(super) fn address(self) -> *const u8 {
+        self.at
+    }
+
+    /// Where the heap block of the value is, if it has one; to be asked for and not to be
+    /// read.
+    #[inline]
+    pub(super) fn handle_as_address(self) -> *const u8 {
+        // SAFETY: the first word is a handle, whose bytes are all written: a pointer, or
+        // what a value without a heap block keeps there.
+        unsafe { self.at.cast::<*const u8>().read() }
+    }
+
     #[inline]
     pub(super) fn has_deadline_word(self) -> bool {
         self.header() & DEADLINE_FLAG != 0

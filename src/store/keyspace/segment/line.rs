@@ -12,7 +12,7 @@ use super::super::access::AccessClock;
 pub(super) const SLOTS_PER_LINE: usize = 10;
 
 /// A line that so many entries passed counts no more, and never back.
-const PASSED_MAX: u8 = u8::MAX;
+pub(super) const PASSED_MAX: u8 = u8::MAX;
 
 #[derive(Default)]
 #[repr(C, align(64))]
@@ -80,6 +80,11 @@ impl Line {
     #[inline]
     pub(super) fn is_passed(&self) -> bool {
         self.passed > 0
+    }
+
+    #[cfg(test)]
+    pub(super) fn passed(&self) -> u8 {
+        self.passed
     }
 
     pub(super) fn pass(&mut self) {

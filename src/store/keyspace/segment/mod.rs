@@ -15,7 +15,9 @@
 //! This module and its children hold the `unsafe` code of the keyspace; the doors are safe.
 
 mod arena;
+mod deadlines;
 mod line;
+mod prefetch;
 
 use super::access::AccessClock;
 use super::sip::SipKey;
@@ -23,11 +25,13 @@ use super::{Entry, POSITION_SHIFT};
 use crate::limits::{SEGMENT_ENTRIES_MAX, SEGMENT_WORDS_MAX};
 use crate::store::value::{Value, ValueMut, ValueRef};
 use arena::{ARENA_WORDS_MAX, Arena, Record, RecordMut, record_words};
+use deadlines::Bounds;
+#[cfg(test)]
+use line::PASSED_MAX;
 use line::{Line, SLOTS_PER_LINE};
 
-/// Groups of lines that have a bound for their deadlines: few enough to look through at
-/// once, and each with a few tens of entries to look at when its bound is due.
-const GROUPS: usize = 64;
+/// Dead words that a small arena may have; moving its records for less isn't worth it.
+const DEAD_WORDS_MIN: usize = 64;
 
 // Deadlines are added to a full segment, and dead words wait for a move.
 const _: () = assert!(2 * (SEGMENT_WORDS_MAX + SEGMENT_ENTRIES_MAX) < ARENA_WORDS_MAX);
@@ -60,7 +64,7 @@ pub(super) struct Segment {
     prefix: u64,
     depth: u32,
     /// For each group of lines a time before which none of its deadlines is.
-    bounds: Option<Box<[i64; GROUPS]>>,
+    bounds: Option<Box<Bounds>>,
     /// Where entries go when the segment is full and can't be split: the hashes collide,
     /// which only happens to someone who knows the seed.
     next: Option<Box<Segment>>,
@@ -259,7 +263,7 @@ impl Segment {
     pub(super) fn remove(&mut self, spot: Spot, hash: u64, hasher: SipKey) -> (Value, Option<i64>) {
         let removed = self.unlink(spot, hash);
         let sparse = self.len < entries_max(self.lines.len()) * 2 / 5 && self.lines.len() > 1;
-        let dead = self.arena.dead() > self.arena.live() + GROUPS;
+        let dead = self.arena.dead() > self.arena.live() + DEAD_WORDS_MIN;
         if sparse || dead {
             self.rebuild(lines_for(self.len), self.arena.live(), hasher);
         }
@@ -436,103 +440,6 @@ impl Segment {
         }
     }
 
-    /// Sets the deadline of a key; whether it had none before, `None` when it is absent.
-    pub(super) fn set_deadline(
-        &mut self,
-        hash: u64,
-        key: &[u8],
-        deadline: i64,
-        hasher: SipKey,
-    ) -> Option<bool> {
-        let mut spot = self.find(hash, key)?;
-        let mut new = self.deadline(spot).is_none();
-        if self.record(spot).has_deadline_word() {
-            self.record_mut(spot).set_deadline(Some(deadline));
-        } else {
-            self.make_room(self.record(spot).words() + 1, hasher);
-            spot = self.find(hash, key)?;
-            new = true;
-            let line = &mut self.lines[spot.line as usize];
-            // SAFETY: the slot is in use, so it has the record, which has no word for a
-            // deadline; the slot gets the new offset at once.
-            let offset = unsafe { self.arena.widen(line.offset(spot.slot()), deadline) };
-            line.set_offset(spot.slot(), offset);
-        }
-        self.lower_bound(spot, deadline);
-        Some(new)
-    }
-
-    /// Takes away a deadline; whether there was one.
-    pub(super) fn clear_deadline(&mut self, spot: Spot) -> bool {
-        let had = self.deadline(spot).is_some();
-        if had {
-            self.record_mut(spot).set_deadline(None);
-        }
-        had
-    }
-
-    fn group_lines(&self, group: usize) -> std::ops::Range<usize> {
-        let lines = self.lines.len();
-        (group * lines).div_ceil(GROUPS)..((group + 1) * lines).div_ceil(GROUPS)
-    }
-
-    fn lower_bound(&mut self, spot: Spot, deadline: i64) {
-        let group = spot.line as usize * GROUPS / self.lines.len();
-        let bounds = self
-            .bounds
-            .get_or_insert_with(|| Box::new([i64::MAX; GROUPS]));
-        bounds[group] = bounds[group].min(deadline);
-    }
-
-    /// A time before which no deadline is.
-    pub(super) fn earliest(&self) -> i64 {
-        self.bounds
-            .as_ref()
-            .and_then(|bounds| bounds.iter().min().copied())
-            .unwrap_or(i64::MAX)
-    }
-
-    /// Collects up to `max` keys past their deadline, looking at no more than `groups`
-    /// groups, and corrects the bounds of those. The number of groups that are left then.
-    pub(super) fn collect_expired(
-        &mut self,
-        now_ms: i64,
-        max: usize,
-        mut groups: usize,
-        keys: &mut Vec<Vec<u8>>,
-    ) -> usize {
-        let Some(mut bounds) = self.bounds.take() else {
-            return groups;
-        };
-        for (group, bound) in bounds.iter_mut().enumerate() {
-            if *bound >= now_ms {
-                continue;
-            }
-            if groups == 0 || keys.len() >= max {
-                break;
-            }
-            groups -= 1;
-            let mut earliest = i64::MAX;
-            for at in self.group_lines(group) {
-                for slot in self.lines[at].occupied() {
-                    let record = self.record(Spot::new(at, slot));
-                    let Some(deadline) = record.deadline() else {
-                        continue;
-                    };
-                    earliest = earliest.min(deadline);
-                    if deadline < now_ms && keys.len() < max {
-                        keys.push(record.key().to_vec());
-                    }
-                }
-            }
-            *bound = earliest;
-        }
-        if bounds.iter().any(|&bound| bound < i64::MAX) {
-            self.bounds = Some(bounds);
-        }
-        groups
-    }
-
     /// Bytes of the lines, and of the arena.
     pub(super) fn memory(&self) -> (usize, usize) {
         (
@@ -541,18 +448,11 @@ impl Segment {
         )
     }
 
-    /// Bytes of the bounds of deadlines.
-    pub(super) fn bounds_memory(&self) -> usize {
-        self.bounds
-            .as_ref()
-            .map_or(0, |_| GROUPS * size_of::<i64>())
-    }
-
     /// Verifies the invariants in the head of this file.
     #[cfg(test)]
     pub(super) fn check(&self, hasher: SipKey) {
         let mut words = 0;
-        let mut passed = vec![0; self.lines.len()];
+        let mut passed = vec![0u8; self.lines.len()];
         let mut offsets = std::collections::BTreeSet::new();
         for spot in self.spots() {
             let record = self.record(spot);
@@ -564,20 +464,17 @@ impl Segment {
             }
             let mut at = self.home(hash);
             while at != spot.line as usize {
-                passed[at] += 1;
+                passed[at] = passed[at].saturating_add(1);
                 at = self.after(at);
             }
             assert_eq!(self.find(hash, record.key()), Some(spot));
-            if let Some(deadline) = record.deadline() {
-                let group = spot.line as usize * GROUPS / self.lines.len();
-                assert!(self.group_lines(group).contains(&(spot.line as usize)));
-                assert!(self.bounds.as_ref().unwrap()[group] <= deadline);
-            }
+            self.check_bound(spot);
         }
         assert_eq!(offsets.len(), self.len);
         assert_eq!(words, self.arena.live());
         for (at, passed) in passed.into_iter().enumerate() {
-            assert!(self.lines[at].is_passed() || passed == 0);
+            let counted = self.lines[at].passed();
+            assert!(counted == passed || counted == PASSED_MAX);
         }
         assert!(self.len <= entries_max(self.lines.len()));
     }
