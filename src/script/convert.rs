@@ -206,11 +206,11 @@ fn write_table(lua: Lua, out: &mut Reply, start: usize) -> Outcome {
         push_named(lua, field);
         let is_taken = match (field, lua.kind(-1)) {
             (ERR, STRING) => {
-                out.error_bytes(lua.bytes(-1).unwrap_or_default());
+                write_error_line(out, lua.bytes(-1).unwrap_or_default());
                 true
             }
             (OK, STRING) => {
-                out.simple_bytes(lua.bytes(-1).unwrap_or_default());
+                out.simple_bytes(until_nul(lua.bytes(-1).unwrap_or_default()));
                 true
             }
             (DOUBLE, NUMBER) => {
@@ -218,7 +218,7 @@ fn write_table(lua: Lua, out: &mut Reply, start: usize) -> Outcome {
                 true
             }
             (BIG_NUMBER, STRING) => {
-                write_big_number(out, lua.bytes(-1).unwrap_or_default());
+                write_big_number(lua, out, lua.bytes(-1).unwrap_or_default());
                 true
             }
             (VERBATIM, TABLE) => write_verbatim(lua, out),
@@ -255,23 +255,42 @@ fn write_table(lua: Lua, out: &mut Reply, start: usize) -> Outcome {
     Ok(0)
 }
 
-fn write_big_number(out: &mut Reply, digits: &[u8]) {
-    let is_line_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
-    if digits.iter().any(|byte| is_line_end(byte)) || str::from_utf8(digits).is_err() {
-        let clean: String = digits
-            .iter()
-            .map(|byte| {
-                if is_line_end(byte) {
-                    ' '
-                } else {
-                    char::from(*byte)
-                }
-            })
-            .collect();
-        out.big_number(&clean);
-    } else {
-        out.big_number(str::from_utf8(digits).unwrap_or_default());
+/// Texts of errors and states are C text in Redis, which ends at a NUL byte.
+pub fn until_nul(text: &[u8]) -> &[u8] {
+    text.split(|&byte| byte == 0).next().unwrap_or_default()
+}
+
+/// An error as the script made it, with spaces for line ends but none at the end.
+pub fn write_error_line(out: &mut Reply, text: &[u8]) {
+    let text = until_nul(text);
+    let end = text.iter().rposition(|byte| !is_line_end(byte));
+    out.raw(b"-");
+    for part in
+        text[..end.map_or(0, |last| last + 1)].chunk_by(|a, b| !is_line_end(a) && !is_line_end(b))
+    {
+        out.raw(if is_line_end(&part[0]) { b" " } else { part });
     }
+    out.raw(b"\r\n");
+}
+
+fn is_line_end(byte: &u8) -> bool {
+    matches!(byte, b'\r' | b'\n')
+}
+
+/// Any bytes may be called a number; only a line end would break the reply.
+fn write_big_number(lua: Lua, out: &mut Reply, digits: &[u8]) {
+    let mut clean = lua.runtime().text.take();
+    clean.clear();
+    let clean_byte = |byte| if is_line_end(byte) { b' ' } else { *byte };
+    clean.extend(digits.iter().map(clean_byte));
+    if out.is_resp3() {
+        out.raw(b"(");
+        out.raw(&clean);
+        out.raw(b"\r\n");
+    } else {
+        out.bulk(&clean);
+    }
+    lua.runtime().text.set(clean);
 }
 
 /// The table on top as text with a format, if it is one.
@@ -284,10 +303,20 @@ fn write_verbatim(lua: Lua, out: &mut Reply) -> bool {
         let format = lua.bytes(-2).unwrap_or_default();
         let text = lua.bytes(-1).unwrap_or_default();
         let mut ext = [b' '; 3];
-        for (to, from) in ext.iter_mut().zip(format) {
-            *to = if from.is_ascii() { *from } else { b'?' };
+        ext.iter_mut()
+            .zip(format)
+            .for_each(|(to, from)| *to = *from);
+        match str::from_utf8(&ext) {
+            Ok(ext) => out.verbatim(ext, text),
+            Err(_) if out.is_resp3() => {
+                out.raw(format!("={}\r\n", ext.len() + 1 + text.len()).as_bytes());
+                out.raw(&ext);
+                out.raw(b":");
+                out.raw(text);
+                out.raw(b"\r\n");
+            }
+            Err(_) => out.bulk(text),
         }
-        out.verbatim(str::from_utf8(&ext).unwrap_or("txt"), text);
     }
     lua.pop(2);
     is_text

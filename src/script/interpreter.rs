@@ -10,7 +10,7 @@ use std::ptr;
 use mlua::ffi;
 
 use super::cache::{Cache, Script, ScriptId};
-use super::convert::{FIELDS, write_result};
+use super::convert::{FIELDS, until_nul, write_error_line, write_result};
 use super::host::ScriptHost;
 use super::memory;
 use super::runtime::{Activity, Runtime};
@@ -240,7 +240,10 @@ impl Machine {
         match self.runtime.failure.take() {
             Some(error) if described => error,
             _ => ScriptError {
-                message: b"ERR not enough memory".to_vec(),
+                message: match self.runtime.activity() {
+                    Activity::Ending => self.runtime.last_words().to_vec(),
+                    _ => b"ERR not enough memory".to_vec(),
+                },
                 ..ScriptError::default()
             },
         }
@@ -369,7 +372,8 @@ fn describe(lua: Lua) -> Outcome {
             b"line",
             b"ignore_error_stats_update",
         ] {
-            lua.raw_get_name(1, name);
+            lua.push_bytes(name);
+            lua.get(1);
         }
         // Numbers become strings before anything is owned.
         let message = text(lua, 2).unwrap_or(b"ERR unknown error");
@@ -394,7 +398,7 @@ fn text<'a>(lua: Lua, index: i32) -> Option<&'a [u8]> {
 
 /// `-<message> script: <name>, on <source>:<line>.`
 fn write_error(error: &ScriptError, name: &[u8], out: &mut Reply) {
-    let mut text = error.message.clone();
+    let mut text = until_nul(&error.message).to_vec();
     if let Some((source, line)) = &error.position {
         text.extend_from_slice(b" script: ");
         text.extend_from_slice(name);
@@ -404,7 +408,7 @@ fn write_error(error: &ScriptError, name: &[u8], out: &mut Reply) {
         text.extend_from_slice(line);
         text.push(b'.');
     }
-    out.error_bytes(&text);
+    write_error_line(out, &text);
 }
 
 /// The machine of EVAL with the scripts it knows.

@@ -98,6 +98,11 @@ impl Runtime {
         self.activity.get()
     }
 
+    /// The error of a script that was told to end.
+    pub fn last_words(&self) -> &'static [u8] {
+        self.last_words.get()
+    }
+
     /// Lends the host to the machine and starts a budget. The host must stay until
     /// [`Runtime::end`].
     pub fn begin(&self, host: &mut dyn ScriptHost, activity: Activity) {

@@ -291,9 +291,8 @@ fn protected_call(lua: Lua) -> Outcome {
         lua.get(-2);
         if lua.kind(-1) == STRING || lua.kind(-1) == super::vm::NUMBER {
             lua.replace(-2);
-        } else {
-            lua.pop(1);
         }
+        // Anything else stays behind the table, as a third result.
     }
     Ok(lua.top())
 }

@@ -290,20 +290,20 @@ impl<'a> Reader<'a> {
             0xcc => lua.push_number(f64::from(self.bytes::<1>()?[0])),
             0xcd => lua.push_number(f64::from(u16::from_be_bytes(self.bytes()?))),
             0xce => lua.push_number(f64::from(u32::from_be_bytes(self.bytes()?))),
-            0xcf => lua.push_number(u64::from_be_bytes(self.bytes()?) as f64),
+            // The original puts the unsigned kind through a signed integer too.
+            0xcf | 0xd3 => lua.push_number(i64::from_be_bytes(self.bytes()?) as f64),
             0xd0 => lua.push_number(f64::from(i8::from_be_bytes(self.bytes()?))),
             0xd1 => lua.push_number(f64::from(i16::from_be_bytes(self.bytes()?))),
             0xd2 => lua.push_number(f64::from(i32::from_be_bytes(self.bytes()?))),
-            0xd3 => lua.push_number(i64::from_be_bytes(self.bytes()?) as f64),
-            0xd9 | 0xc4 => {
+            0xd9 => {
                 let len = usize::from(self.bytes::<1>()?[0]);
                 self.text(len)?;
             }
-            0xda | 0xc5 => {
+            0xda => {
                 let len = usize::from(u16::from_be_bytes(self.bytes()?));
                 self.text(len)?;
             }
-            0xdb | 0xc6 => {
+            0xdb => {
                 let len = u32::from_be_bytes(self.bytes()?) as usize;
                 self.text(len)?;
             }

@@ -1,12 +1,16 @@
 //! The struct library: values to and from bytes by a format, as in Roberto
 //! Ierusalimschy's library.
 
+use std::ffi::CStr;
+
 use crate::limits::SCRIPT_REPLY_BYTES_MAX;
 use crate::script::bridge::set_function;
 use crate::script::vm::{Lua, Outcome, Raised};
 
 /// Widest integer in bytes.
 const INTEGER_LEN_MAX: usize = 32;
+/// Where the option stands in the error about it.
+const INVALID_OPTION_AT: usize = 23;
 /// What `!` without a number aligns to.
 const ALIGN_DEFAULT: usize = 8;
 
@@ -46,8 +50,8 @@ impl<'a> Format<'a> {
         }
     }
 
-    /// The next step, whose data would lie at `total`; options that only set something
-    /// are obeyed and answered as steps of no bytes.
+    /// The next step, whose data would lie at `total`. An option that stands for no bytes
+    /// is given too, for the caller to have it obeyed.
     fn next(&mut self, total: usize) -> Result<Option<Step>, Raised> {
         let Some((&option, rest)) = self.rest.split_first() else {
             return Ok(None);
@@ -55,9 +59,6 @@ impl<'a> Format<'a> {
         self.rest = rest;
         let size = self.option_size(option)?;
         let padding = self.padding(total, option, size)?;
-        if !b"bBhHlLTfdxsciI".contains(&option) {
-            self.obey(option)?;
-        }
         Ok(Some(Step {
             option,
             size,
@@ -125,15 +126,17 @@ impl<'a> Format<'a> {
             b'<' => self.is_big_endian = false,
             b'!' => {
                 let align = self.number(ALIGN_DEFAULT)?;
-                if align == 0 || !align.is_power_of_two() {
-                    return Err(self.lua.error(b"alignment is not a power of 2"));
+                if !align.is_power_of_two() {
+                    let text = format_args!("alignment {align} is not a power of 2");
+                    return Err(self.lua.error_text(text));
                 }
                 self.align = align;
             }
             _ => {
-                let option = char::from(option);
-                let text = format_args!("invalid format option '{option}'");
-                return Err(self.lua.error_text(text));
+                let mut text = *b"invalid format option '?'\0";
+                text[INVALID_OPTION_AT] = option;
+                let text = CStr::from_bytes_with_nul(&text).unwrap_or(c"invalid format option");
+                return Err(self.lua.argument_error(1, text));
             }
         }
         Ok(())
@@ -147,6 +150,8 @@ fn append(lua: Lua, bytes: &[u8]) {
 
 fn pack(lua: Lua) -> Outcome {
     let mut format = Format::new(lua);
+    // What is missing at the end is nil in the errors about it.
+    lua.push_nil();
     // SAFETY: the reference ends at once, here and below.
     unsafe { lua.runtime().scratch() }.clear();
     let mut argument = 2;
@@ -181,7 +186,7 @@ fn pack(lua: Lua) -> Outcome {
                     size = text.len();
                 }
                 if text.len() < size {
-                    return Err(lua.argument_error(argument - 1, c"string too short"));
+                    return Err(lua.argument_error(argument, c"string too short"));
                 }
                 append(lua, &text[..size]);
                 if step.option == b's' {
@@ -189,7 +194,7 @@ fn pack(lua: Lua) -> Outcome {
                     size += 1;
                 }
             }
-            _ => {}
+            option => format.obey(option)?,
         }
         total += size;
         if total > SCRIPT_REPLY_BYTES_MAX {
@@ -237,21 +242,20 @@ fn unpack(lua: Lua) -> Outcome {
     let mut format = Format::new(lua);
     let data = lua.check_bytes(2);
     let offset = lua.optional_integer(3, 1);
-    if offset < 1 {
+    if offset == 0 {
         return Err(lua.argument_error(3, c"offset must be 1 or greater"));
     }
-    let mut position = (offset - 1) as usize;
+    // A negative offset is one beyond every end.
+    let mut position = (offset as usize).wrapping_sub(1);
     let base = lua.top();
-    if position > data.len() {
-        return Err(lua.argument_error(3, c"offset must be 1 or greater"));
-    }
     while let Some(step) = format.next(position)? {
-        position += step.padding;
+        position = position.wrapping_add(step.padding);
         let mut size = step.size;
         if size > data.len() || position > data.len() - size {
             return Err(lua.argument_error(2, c"data string too short"));
         }
         if !lua.reserve(2) {
+            lua.set_top(base);
             return Err(lua.error(b"stack overflow (too many results)"));
         }
         let part = &data[position..position + size];
@@ -277,17 +281,17 @@ fn unpack(lua: Lua) -> Outcome {
             }
             b's' => {
                 let Some(len) = data[position..].iter().position(|&byte| byte == 0) else {
-                    return Err(lua.argument_error(2, c"unfinished string in data"));
+                    return Err(lua.error(b"unfinished string in data"));
                 };
                 lua.push_bytes(&data[position..position + len]);
                 size = len + 1;
             }
-            _ => {}
+            option => format.obey(option)?,
         }
         position += size;
         lua.runtime().spend(lua, 2)?;
     }
-    lua.push_number((position + 1) as f64);
+    lua.push_number(position.wrapping_add(1) as i64 as f64);
     Ok(lua.top() - base)
 }
 
@@ -324,11 +328,14 @@ fn unpack_integer(bytes: &[u8], is_big_endian: bool, is_signed: bool) -> f64 {
     if !is_signed {
         return value as f64;
     }
-    let unused_bits = 64 - 8 * bytes.len().min(8) as u32;
-    if unused_bits == 64 {
-        return 0.0;
-    }
-    (((value << unused_bits) as i64) >> unused_bits) as f64
+    // The processor takes the shift modulo 64, which shows for integers of odd sizes.
+    let sign_bits = u64::MAX.wrapping_shl((8 * bytes.len() as u32).wrapping_sub(1));
+    let extended = if value & sign_bits != 0 {
+        value | sign_bits
+    } else {
+        value
+    };
+    extended as i64 as f64
 }
 
 fn size(lua: Lua) -> Outcome {
@@ -337,15 +344,16 @@ fn size(lua: Lua) -> Outcome {
     while let Some(step) = format.next(total)? {
         total += step.padding;
         if step.option == b's' {
-            return Err(lua.argument_error(1, c"variable-size format in 'size'"));
+            return Err(lua.argument_error(1, c"option 's' has no fixed size"));
         }
         if step.option == b'c' && step.size == 0 {
-            return Err(lua.argument_error(1, c"variable-length format in 'size'"));
+            return Err(lua.argument_error(1, c"option 'c0' has no fixed size"));
+        }
+        // Letters without a meaning are passed over here.
+        if !step.option.is_ascii_alphanumeric() {
+            format.obey(step.option)?;
         }
         total += step.size;
-        if total > i32::MAX as usize {
-            return Err(lua.error(b"format result too large"));
-        }
     }
     lua.push_number(total as f64);
     Ok(1)

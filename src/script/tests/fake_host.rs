@@ -8,7 +8,8 @@ use crate::script::{LogLevel, Replication, ScriptHost, Verdict};
 pub enum Value {
     Text(Vec<u8>),
     List(Vec<Vec<u8>>),
-    Hash(BTreeMap<Vec<u8>, Vec<u8>>),
+    /// In the order of insertion, as small hashes answer.
+    Hash(Vec<(Vec<u8>, Vec<u8>)>),
     Board(BTreeMap<Vec<u8>, f64>),
     Set(BTreeMap<Vec<u8>, ()>),
 }
@@ -47,6 +48,13 @@ impl ScriptHost for FakeHost {
             return out.error("ERR Wrong number of args calling Redis command from script");
         }
         self.dispatch(&name, args, out);
+        self.data.retain(|_, value| match value {
+            Value::Text(_) => true,
+            Value::List(list) => !list.is_empty(),
+            Value::Hash(hash) => !hash.is_empty(),
+            Value::Board(board) => !board.is_empty(),
+            Value::Set(set) => !set.is_empty(),
+        });
     }
 
     fn log(&mut self, level: LogLevel, message: &[u8]) {
@@ -131,21 +139,27 @@ impl FakeHost {
     }
 
     fn hash_command(&mut self, name: &[u8], args: Args<'_>, out: &mut Reply) {
-        let make = || Value::Hash(BTreeMap::new());
-        let exists = self.data.contains_key(args.arg(1));
+        let make = || Value::Hash(Vec::new());
         let Value::Hash(hash) = self.data.entry(args.arg(1).to_vec()).or_insert_with(make) else {
             return out.error(WRONG_TYPE);
+        };
+        let place = |hash: &[(Vec<u8>, Vec<u8>)], name: &[u8]| {
+            hash.iter().position(|(field, _)| field == name)
         };
         match name {
             b"hset" => {
                 let before = hash.len();
                 for index in (2..args.len() - 1).step_by(2) {
-                    hash.insert(args.arg(index).to_vec(), args.arg(index + 1).to_vec());
+                    let value = args.arg(index + 1).to_vec();
+                    match place(hash, args.arg(index)) {
+                        Some(at) => hash[at].1 = value,
+                        None => hash.push((args.arg(index).to_vec(), value)),
+                    }
                 }
                 out.integer((hash.len() - before) as i64);
             }
-            b"hget" => match hash.get(args.arg(2)) {
-                Some(value) => out.bulk(value),
+            b"hget" => match place(hash, args.arg(2)) {
+                Some(at) => out.bulk(&hash[at].1),
                 None => out.null(),
             },
             _ => {
@@ -155,9 +169,6 @@ impl FakeHost {
                     out.bulk(value);
                 }
             }
-        }
-        if !exists && name != b"hset" {
-            self.data.remove(args.arg(1));
         }
     }
 

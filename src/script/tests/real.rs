@@ -87,7 +87,7 @@ impl Drop for RealServer {
 }
 
 /// Addresses of objects differ from run to run.
-fn mask_addresses(reply: &[u8]) -> String {
+pub fn mask_addresses(reply: &[u8]) -> String {
     let text = String::from_utf8_lossy(reply);
     let mut masked = String::new();
     let mut rest = &*text;
@@ -118,6 +118,8 @@ fn compare_file(text: &str) {
             .filter(|s| !s.is_empty())
         {
             real.command(&[b"flushall"]);
+            // There a script's settings of cjson stay for the next script.
+            real.command(&[b"script", b"flush"]);
             let wanted =
                 real.command(&[b"eval", script.as_bytes(), b"2", b"k1", b"k2", b"a1", b"a2"]);
             let given = eval_with(
@@ -147,4 +149,9 @@ fn compare_file(text: &str) {
 #[test]
 fn language_and_sandbox() {
     compare_file(include_str!("scripts/language.lua"));
+}
+
+#[test]
+fn libraries() {
+    compare_file(include_str!("scripts/libraries.lua"));
 }

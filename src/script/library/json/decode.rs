@@ -149,8 +149,9 @@ impl Parser<'_> {
         self.depth += 1;
         let max = self.settings.decode_max_depth.min(SCRIPT_NESTING_MAX);
         if self.depth > max || !self.lua.reserve(8) {
-            let depth = self.depth;
-            let text = format_args!("Found too many nested data structures ({depth})");
+            let (depth, at) = (self.depth, self.position);
+            let text =
+                format_args!("Found too many nested data structures ({depth}) at character {at}");
             return Err(self.lua.error_text(text));
         }
         self.lua.runtime().spend(self.lua, 10)?;

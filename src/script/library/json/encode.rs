@@ -45,7 +45,7 @@ fn refuse(lua: Lua, index: i32, reason: &str) -> Raised {
 
 fn write_table(lua: Lua, settings: &Settings, depth: i32) -> Result<(), Raised> {
     if depth > settings.encode_max_depth.min(SCRIPT_NESTING_MAX) || !lua.reserve(8) {
-        let text = format_args!("Cannot serialise, excessive depth ({depth})");
+        let text = format_args!("Cannot serialise, excessive nesting ({depth})");
         return Err(lua.error_text(text));
     }
     // SAFETY: the reference ends at once.

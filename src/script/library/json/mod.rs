@@ -7,6 +7,9 @@ use std::ffi::CStr;
 
 use crate::script::vm::{BOOLEAN, Lua, NIL, Outcome, Raised};
 
+/// Digits that a number may show at the most.
+const PRECISION_MAX: i32 = 14;
+
 /// How a script has set the library up; each script starts with the defaults.
 #[derive(Clone, Copy)]
 pub struct Settings {
@@ -139,7 +142,7 @@ fn integer_option(
         if given < min || given > max {
             let bounds: &CStr = match (min, max) {
                 (0, _) => c"expected integer between 0 and 2147483647",
-                (_, 16) => c"expected integer between 1 and 16",
+                (_, PRECISION_MAX) => c"expected integer between 1 and 14",
                 _ => c"expected integer between 1 and 2147483647",
             };
             return Err(lua.argument_error(1, bounds));
@@ -204,7 +207,7 @@ fn decode_max_depth(lua: Lua) -> Outcome {
 
 fn encode_number_precision(lua: Lua) -> Outcome {
     let mut changed = start(lua, 1)?;
-    integer_option(lua, 1, &mut changed.precision, 1, 16)?;
+    integer_option(lua, 1, &mut changed.precision, 1, PRECISION_MAX)?;
     set_settings(lua, changed);
     lua.push_number(f64::from(changed.precision));
     Ok(1)

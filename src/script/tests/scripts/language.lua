@@ -708,3 +708,43 @@ return nil
 return {true,false}
 ----
 return 1.5
+----
+return {err='a\0b'}
+----
+return {ok='a\0b'}
+----
+error({err='ERR a\0b'})
+----
+error('a\0b')
+----
+return redis.error_reply('a\0b c')
+----
+return redis.status_reply('a\0b c')
+----
+return {err='\r\n a\n'}
+----
+return {big_number='1\0\n2'}
+----
+return {verbatim_string={format='\200\201x',string='q'}}
+----
+error({err=5})
+----
+error({err={}})
+----
+error({err=''})
+----
+error({err='noerrorcode'})
+----
+local e=redis.pcall('nope') e.err='ERR changed' error(e)
+----
+return {pcall(error,{err={}})}
+----
+local ok,e=pcall(error,setmetatable({},{__index=function(t,k) return k end})) return e
+----
+error(setmetatable({},{__index=function(t,k) return k end}))
+----
+local t={} for i=1,7000 do t[i]=i end return select('#',unpack(t))
+----
+local t={} for i=1,9000 do t[i]=i end return select('#',unpack(t))
+----
+return {1,2,{3,{4,{5,{6,{7,{8,{9}}}}}}}}
