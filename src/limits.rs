@@ -148,3 +148,10 @@ pub const SNAPSHOT_PIECE_LEN: usize = 256 * 1024;
 /// Bytes of a snapshot after which they are forced to disk, so that the end has little left to
 /// force (Redis: 4 MB).
 pub const SNAPSHOT_SYNC_LEN: usize = 4 * 1024 * 1024;
+
+/// Arguments of one command in a log file (Redis: 1024 * 1024 of a request, more of nothing it writes).
+pub const LOG_ARGUMENTS_MAX: usize = 16 * 1024 * 1024;
+
+/// Bytes of effects that wait for the log's thread. A writer that would add more waits, as Redis does
+/// when the disk is slower than its clients.
+pub const LOG_QUEUE_BYTES_MAX: usize = 256 * 1024 * 1024;

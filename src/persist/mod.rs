@@ -4,6 +4,7 @@
 //! let a disk fail or stop at any operation. Nothing here knows commands, sockets
 //! or the engine.
 
+pub mod aof;
 pub mod digest;
 pub mod disk;
 pub mod load;

@@ -102,6 +102,15 @@ impl<R: Read> Input<R> {
         Ok(&self.buffer[start..self.position])
     }
 
+    /// Whether the source has no more bytes.
+    pub fn is_at_end(&mut self) -> Result<bool, RdbError> {
+        match self.fill(1) {
+            Ok(()) => Ok(false),
+            Err(RdbError::Short) => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
     fn array<const N: usize>(&mut self) -> Result<[u8; N], RdbError> {
         let bytes = self.take(N)?;
         bytes.try_into().map_err(|_| RdbError::Short)
