@@ -3,18 +3,26 @@
 //! Every write leaves effects, stock commands that give the same state when
 //! they are replayed.  They are encoded once, as RESP, with a byte offset that
 //! only grows; whoever consumes the stream (the append-only log, a replica)
-//! takes the pending bytes before the engine's lock is released.
+//! is handed the bytes of each group before the engine's lock is released.
 //!
 //! Invariants: a group of several effects is written between MULTI and EXEC; a
 //! SELECT goes before the first effect of another database; nothing is encoded
 //! while nobody consumes.
 
 use crate::resp::args::{Args, OwnedArgs};
+use std::sync::Arc;
+
+/// Whoever consumes the stream. Called under the engine's lock, so that the order is that of the changes.
+pub trait EffectSink: Send + Sync {
+    /// Takes whole groups; their last byte is at `end_offset` of the stream.
+    fn append(&self, bytes: &[u8], end_offset: u64);
+}
 
 /// Effects that wait for a consumer, and those of the group under way.
 #[derive(Default)]
 pub struct EffectLog {
     enabled: bool,
+    sink: Option<Arc<dyn EffectSink>>,
     /// What happens now is not to be replayed (redis.set_repl).
     muted: bool,
     offset: u64,
@@ -39,6 +47,12 @@ impl EffectLog {
     pub fn set_enabled(&mut self, enabled: bool) {
         self.enabled = enabled;
         self.selected_db = None;
+    }
+
+    /// Starts to hand the stream to a consumer, or stops.
+    pub fn set_sink(&mut self, sink: Option<Arc<dyn EffectSink>>) {
+        self.set_enabled(sink.is_some());
+        self.sink = sink;
     }
 
     /// Bytes written to the stream since it began.
@@ -81,6 +95,14 @@ impl EffectLog {
         if wrap {
             self.encode(OwnedArgs::from_slices(&[b"EXEC"]).as_args());
         }
+        self.deliver();
+    }
+
+    fn deliver(&mut self) {
+        if let Some(sink) = &self.sink {
+            sink.append(&self.pending, self.offset);
+            self.pending.clear();
+        }
     }
 
     /// Adds one effect in database `db`.
@@ -93,6 +115,7 @@ impl EffectLog {
         } else {
             self.select(db);
             self.encode(args);
+            self.deliver();
         }
     }
 

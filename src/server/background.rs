@@ -1,6 +1,6 @@
 //! What happens by the clock: expiry, overdue waits, memory samples, idle connections.
 
-use super::Shared;
+use super::{Shared, durability};
 use crate::engine::client::client_flags;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -25,6 +25,7 @@ pub async fn run(shared: Arc<Shared>) {
             let more = (0..EXPIRE_ROUNDS_MAX).all(|_| engine.expire_cycle(now));
             let mut served = now;
             engine.serve_ready(&mut served);
+            durability::tick(&shared, &mut engine);
             let used = engine.outside.used_memory_bytes();
             engine.used_memory_bytes.store(used, Relaxed);
             engine.stats.peak_memory_bytes.fetch_max(used, Relaxed);

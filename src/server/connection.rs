@@ -58,6 +58,10 @@ struct Connection<S> {
     fiber: Option<Fiber>,
     /// Kept for the arguments of the next script.
     script_args: OwnedArgs,
+    /// Where the effect stream has to be durable before the output may leave.
+    gate: Option<u64>,
+    /// Output for which the gate was asked.
+    gated_len: usize,
 }
 
 /// Whether requests may run.
@@ -131,6 +135,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             timer: None,
             fiber: None,
             script_args: OwnedArgs::new(),
+            gate: None,
+            gated_len: 0,
         }
     }
 
@@ -187,7 +193,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// Writes what is to be written and waits for the next thing to do.
     fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
-        while self.written < self.output.len() {
+        let may_leave = self.may_leave(cx);
+        while may_leave && self.written < self.output.len() {
             match Pin::new(&mut self.stream).poll_write(cx, &self.output.as_bytes()[self.written..])
             {
                 Poll::Ready(Ok(0)) | Poll::Ready(Err(_)) => return Poll::Ready(Event::Failed),
@@ -203,6 +210,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 self.output.clear();
                 self.output.shrink_to(limits::OUTPUT_KEPT_MAX);
                 self.written = 0;
+                self.gated_len = 0;
                 self.mailbox.unwritten_bytes.store(0, Relaxed);
             }
             if self.state == State::Closing {
@@ -227,6 +235,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Ok(0)) | Poll::Ready(Err(_)) => Poll::Ready(Event::Failed),
             Poll::Ready(Ok(count)) => Poll::Ready(Event::Read(count)),
+        }
+    }
+
+    /// Whether what the output tells of is as durable as appendfsync promises. The effects of every
+    /// request that was answered are in the stream already, those of others that it may show too.
+    fn may_leave(&mut self, cx: &Context<'_>) -> bool {
+        if self.output.len() != self.gated_len {
+            self.gated_len = self.output.len();
+            self.gate = self.shared.log.gate();
+        }
+        match self.gate {
+            Some(offset) if !self.shared.log.poll_durable(offset, cx.waker()) => false,
+            _ => {
+                self.gate = None;
+                true
+            }
         }
     }
 

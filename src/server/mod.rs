@@ -44,6 +44,8 @@ pub struct Shared {
     pub stats: Arc<Stats>,
     pub time: Arc<dyn TimeSource>,
     pub policy: Arc<policy::ConnectionPolicy>,
+    /// The append-only log.
+    pub log: Arc<durability::log::Log>,
     /// The script that keeps the engine beyond its time limit.
     pub busy: Arc<fiber::Busy>,
     /// Number of network threads; with one, every batch runs alone on the engine.

@@ -1,5 +1,6 @@
 //! What the engine asks of the process: shutdown, memory figures, applied settings.
 
+use super::durability::log::Log;
 use super::durability::snapshots;
 use super::fiber::Busy;
 use super::garbage::Garbage;
@@ -22,6 +23,7 @@ pub struct Process {
     pub shutdown: watch::Sender<Option<ShutdownOptions>>,
     pub startup_bytes: u64,
     pub busy: Arc<Busy>,
+    pub log: Arc<Log>,
 }
 
 impl Outside for Process {
@@ -34,6 +36,7 @@ impl Outside for Process {
             | "requirepass"
             | "tcp-keepalive" => self.policy.follow(settings),
             "maxclients" => self.connections_max.store(settings.maxclients, Relaxed),
+            "appendfsync" => self.log.set_policy(settings.appendfsync),
             "loglevel" => log::set_level(settings.loglevel),
             "dir" => std::env::set_current_dir(&settings.dir).map_err(|error| error.to_string())?,
             _ => {}

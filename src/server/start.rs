@@ -1,6 +1,7 @@
 //! Builds the server from its settings and runs it to its end.
 
 use super::clock::MachineClock;
+use super::durability::log::Log;
 use super::fiber::Busy;
 use super::garbage::Garbage;
 use super::listen::{self, Accepted};
@@ -58,6 +59,7 @@ pub fn run(settings: Settings) -> io::Result<()> {
     }
     let (shutdown, told_to_end) = watch::channel(None);
     let shared = Arc::new(build(settings, tcp_port, threads, shutdown)?);
+    durability::load::begin(&shared, 0);
     tracing::info!("Server initialized");
     let runtime = current_thread_runtime()?;
     let mut senders = Vec::new();
@@ -122,6 +124,7 @@ pub fn run(settings: Settings) -> io::Result<()> {
             Err(_) => tracing::warn!("A network thread panicked"),
         }
     }
+    shared.log.stop();
     if let Some(path) = &pidfile {
         // Gone already is as good.
         let _ = std::fs::remove_file(path);
@@ -212,7 +215,9 @@ fn build(
     let policy = Arc::new(ConnectionPolicy::new(&settings));
     let busy = Arc::new(Busy::default());
     let connections_max = Arc::new(AtomicU32::new(settings.maxclients));
+    let log = Arc::new(Log::new(settings.appendfsync));
     let process = Process {
+        log: log.clone(),
         garbage: Garbage::start()?,
         policy: policy.clone(),
         busy: busy.clone(),
@@ -249,6 +254,7 @@ fn build(
         table,
         time,
         policy,
+        log,
         busy,
         threads,
         shutdown,

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The files below one folder.
+#[derive(Clone)]
 pub struct LogFiles {
     disk: Arc<dyn Disk>,
     folder: PathBuf,
@@ -87,13 +88,40 @@ impl LogFiles {
             base: Some(entry),
             ..Manifest::default()
         };
-        // The manifest first: with the file still outside it names nothing, which a reader refuses
-        // and the next start mends by moving the file.
+        // The manifest first: a crash before the file is moved is mended by the next start.
         self.write_manifest(&manifest)?;
         self.disk.rename(old, &self.folder.join(name))?;
         self.disk.sync_folder(&self.folder)?;
         self.manifest = manifest;
         Ok(())
+    }
+
+    /// Ends an adoption that a crash cut off between its two steps.
+    pub fn finish_adoption(
+        disk: &dyn Disk,
+        folder: &Path,
+        prefix: &str,
+        old: &Path,
+    ) -> io::Result<()> {
+        let manifest = folder.join(format!("{prefix}.manifest"));
+        let place = folder.join(prefix);
+        if disk.len(&manifest)?.is_none() || disk.len(&place)?.is_some() || disk.len(old)?.is_none()
+        {
+            return Ok(());
+        }
+        let mut text = String::new();
+        disk.open(&manifest)?.read_to_string(&mut text)?;
+        let names_it = Manifest::parse(&text)
+            .is_ok_and(|manifest| manifest.base.is_some_and(|base| base.name == prefix));
+        if names_it {
+            disk.rename(old, &place)?;
+            disk.sync_folder(folder)?;
+        }
+        Ok(())
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     pub fn manifest(&self) -> &Manifest {

@@ -76,7 +76,11 @@ impl Manifest {
     /// The text of the manifest.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
-        let all = self.base.iter().chain(&self.history).chain(&self.increments);
+        let all = self
+            .base
+            .iter()
+            .chain(&self.history)
+            .chain(&self.increments);
         for entry in all {
             let role = match entry.role {
                 Role::Base => 'b',

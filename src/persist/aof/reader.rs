@@ -18,9 +18,14 @@ const REMARK_LEN_MAX: usize = 1024;
 #[derive(Debug)]
 pub enum LogFault {
     /// The file ends inside a command or a group, which begins at `good_len`.
-    CutOff { good_len: u64 },
+    CutOff {
+        good_len: u64,
+    },
     /// The bytes at this offset are no command.
-    Broken { offset: u64, what: &'static str },
+    Broken {
+        offset: u64,
+        what: &'static str,
+    },
     Io(io::Error),
 }
 
@@ -63,7 +68,11 @@ impl<R: Read> LogReader<R> {
         let mut offset = self.good_len;
         loop {
             let start = self.input.offset();
-            if self.input.is_at_end().map_err(|error| self.fault(error, start))? {
+            if self
+                .input
+                .is_at_end()
+                .map_err(|error| self.fault(error, start))?
+            {
                 if in_group {
                     return Err(LogFault::CutOff {
                         good_len: self.good_len,
@@ -145,7 +154,9 @@ impl<R: Read> LogReader<R> {
             }
             let len = self.number()?;
             if len > BULK_LEN_MAX {
-                return Err(RdbError::Corrupt("an argument longer than any that is taken"));
+                return Err(RdbError::Corrupt(
+                    "an argument longer than any that is taken",
+                ));
             }
             let bytes = self.input.take(len + 2)?;
             if &bytes[len..] != b"\r\n" {

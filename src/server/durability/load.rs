@@ -4,15 +4,21 @@
 //! that a client which asks meanwhile is answered. A file that cannot be read ends
 //! the start: a server never goes on empty over data that it did not understand.
 
-use super::snapshots;
+use super::log::Log;
+use super::{replay, snapshots};
 use crate::engine::Loading;
+use crate::persist::aof::files::LogFiles;
 use crate::persist::disk::{Disk, RealDisk};
 use crate::persist::load::{Facts, LoadFault, Taken, take_in};
-use crate::persist::rdb::Limits;
 use crate::persist::rdb::snapshot::{Item, Loaded, Reader};
+use crate::persist::rdb::{Input, Limits};
+use crate::persist::snapshot_file;
 use crate::server::Shared;
+use crate::settings::Settings;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
 
 /// Keys that are taken in at once, and the bytes of a file after which a batch ends.
 const BATCH_KEYS: usize = 256;
@@ -21,30 +27,63 @@ const BATCH_BYTES: u64 = 1024 * 1024;
 /// Seconds between two lines that tell how far loading is.
 const PROGRESS_S: u64 = 1;
 
-/// Reads what the settings say; the databases are empty before.
+/// Reads what the settings say; the databases are empty before. Then the log, if one is kept, goes on.
 pub fn run(shared: &Shared) -> io::Result<()> {
-    let path = shared.write_patiently().settings.dbfilename.clone();
-    if path.as_os_str().is_empty() {
-        return Ok(());
+    let (appendonly, settings) = {
+        let engine = shared.write_patiently();
+        (engine.settings.appendonly, Names::of(&engine.settings))
+    };
+    if appendonly {
+        load_log(shared, &settings)?;
+    } else {
+        load_snapshot_file(shared, &settings.snapshot)?;
     }
-    match RealDisk.len(&path)? {
-        None => return Ok(()),
-        Some(len) => begin(shared, len),
-    }
-    let started = std::time::Instant::now();
-    let loaded = snapshot(shared, &path, true);
-    end(shared);
-    let (taken, facts) = loaded?;
-    {
-        let mut engine = shared.write_patiently();
-        engine.persistence.load_keys_loaded = taken.loaded;
-        engine.persistence.load_keys_expired = taken.expired;
-        if let (Some(id), Some(offset)) = (facts.replication_id, facts.offset) {
-            engine.identity.replication_id = id;
-            engine.effects.set_offset(offset);
+    shared.write_patiently().loading = None;
+    Ok(())
+}
+
+/// The names of the files, as the settings give them.
+pub struct Names {
+    pub snapshot: PathBuf,
+    pub folder: PathBuf,
+    pub log: PathBuf,
+}
+
+impl Names {
+    pub fn of(settings: &Settings) -> Self {
+        Names {
+            snapshot: settings.dbfilename.clone(),
+            folder: settings.appenddirname.clone(),
+            log: settings.appendfilename.clone(),
         }
-        engine.dirty = 0;
     }
+
+    /// First part of the names of the log's files.
+    pub fn prefix(&self) -> String {
+        self.log.to_string_lossy().into_owned()
+    }
+}
+
+/// Reads the snapshot's file; false when there is none.
+fn load_snapshot_file(shared: &Shared, path: &Path) -> io::Result<bool> {
+    if path.as_os_str().is_empty() {
+        return Ok(false);
+    }
+    let Some(len) = RealDisk.len(path)? else {
+        return Ok(false);
+    };
+    begin(shared, len);
+    let started = Instant::now();
+    let (taken, facts) = snapshot(shared, path, true)?;
+    let mut engine = shared.write_patiently();
+    engine.persistence.load_keys_loaded = taken.loaded;
+    engine.persistence.load_keys_expired = taken.expired;
+    if let (Some(id), Some(offset)) = (facts.replication_id, facts.offset) {
+        engine.identity.replication_id = id;
+        engine.effects.set_offset(offset);
+    }
+    engine.dirty = 0;
+    drop(engine);
     tracing::info!(
         "Done loading RDB, keys loaded: {}, keys expired: {}.",
         taken.loaded,
@@ -54,20 +93,109 @@ pub fn run(shared: &Shared) -> io::Result<()> {
         "DB loaded from disk: {:.3} seconds",
         started.elapsed().as_secs_f64()
     );
+    Ok(true)
+}
+
+fn load_log(shared: &Shared, names: &Names) -> io::Result<()> {
+    let disk: Arc<dyn Disk> = Arc::new(RealDisk);
+    let prefix = names.prefix();
+    LogFiles::finish_adoption(disk.as_ref(), &names.folder, &prefix, &names.log)?;
+    let found = LogFiles::open(disk.clone(), &names.folder, &prefix)?;
+    let mut files = match found {
+        Some(files) => {
+            read_log(shared, &files)?;
+            files
+        }
+        None => {
+            let mut files = LogFiles::new(disk.clone(), &names.folder, &prefix)?;
+            if disk.len(&names.log)?.is_some() {
+                files.adopt(&names.log)?;
+                read_log(shared, &files)?;
+            } else if load_snapshot_file(shared, &names.snapshot)? {
+                // What was only in the snapshot is in the log from now on.
+                write_base(shared, disk, &mut files)?;
+            }
+            files
+        }
+    };
+    go_on(shared, &mut files)
+}
+
+fn read_log(shared: &Shared, files: &LogFiles) -> io::Result<()> {
+    let (total, _) = files.sizes()?;
+    begin(shared, total);
+    let started = Instant::now();
+    let allow_cut = shared.write_patiently().settings.aof_load_truncated;
+    let replayed = replay::run(shared, files, allow_cut)?;
+    let mut engine = shared.write_patiently();
+    engine.dirty = 0;
+    engine.persistence.load_keys_loaded = replayed.keys;
+    let last = files.manifest().increments.last();
+    let offset = last
+        .and_then(|last| last.start_offset)
+        .or(replayed.facts.offset)
+        .map_or(total, |start| start + replayed.last_len);
+    engine.effects.set_offset(offset);
+    let id = last
+        .and_then(|last| last.replication_id.clone())
+        .or(replayed.facts.replication_id);
+    if let Some(id) = id.filter(|id| id.len() == 40) {
+        engine.identity.replication_id = id;
+    }
+    drop(engine);
+    tracing::info!(
+        "DB loaded from append only file: {:.3} seconds ({} keys of the base, {} commands)",
+        started.elapsed().as_secs_f64(),
+        replayed.keys,
+        replayed.commands
+    );
     Ok(())
 }
 
-fn begin(shared: &Shared, total_bytes: u64) {
+/// Writes all data as the base of a log that has none.
+fn write_base(shared: &Shared, disk: Arc<dyn Disk>, files: &mut LogFiles) -> io::Result<()> {
+    let aside = files.base_aside();
+    disk.create_folder(files.folder())?;
+    let engine = shared.write_patiently();
+    let now = shared.time.now();
+    let snapshot = crate::engine::Snapshot {
+        store: &engine.store,
+        settings: &engine.settings,
+        replication_id: &engine.identity.replication_id,
+        offset: engine.effects.offset(),
+        now,
+    };
+    snapshot_file::write_all(
+        disk,
+        &aside,
+        &files.folder().join("temp-base.rdb"),
+        snapshots::style(&engine.settings, now),
+        &snapshots::head(&snapshot, true),
+        &engine.store,
+    )?;
+    files.exchange_base(&aside)
+}
+
+/// Opens the log to write on.
+fn go_on(shared: &Shared, files: &mut LogFiles) -> io::Result<()> {
+    let mut engine = shared.write_patiently();
+    let offset = engine.effects.offset();
+    let file = files.resume(offset, &engine.identity.replication_id)?;
+    shared.log.start(files.clone(), file, offset)?;
+    let log: Arc<Log> = shared.log.clone();
+    engine.effects.set_sink(Some(log));
+    engine.persistence.log.enabled = true;
+    Ok(())
+}
+
+/// From here on clients are told that they have to wait.
+pub fn begin(shared: &Shared, total_bytes: u64) {
     let started_unix_s = shared.time.now().unix_us / 1_000_000;
     shared.write_patiently().loading = Some(Loading {
         started_unix_s,
         total_bytes,
         loaded_bytes: 0,
     });
-}
-
-fn end(shared: &Shared) {
-    shared.write_patiently().loading = None;
 }
 
 /// Tells the log, once in a while, how far a file is read.
@@ -82,7 +210,7 @@ impl Progress {
         }
     }
 
-    fn tell(&mut self, loading: Loading) {
+    pub fn tell(&mut self, loading: Loading) {
         let now = std::time::Instant::now();
         if now >= self.next && loading.total_bytes > 0 {
             self.next = now + std::time::Duration::from_secs(PROGRESS_S);
@@ -100,7 +228,8 @@ impl Progress {
 fn snapshot(shared: &Shared, path: &Path, drop_expired: bool) -> io::Result<(Taken, Facts)> {
     let source = RealDisk.open(path)?;
     let mut progress = Progress::new();
-    read_snapshot(shared, source, drop_expired, &mut progress).map_err(|fault| {
+    let read = read_snapshot(shared, source, drop_expired, &mut progress);
+    let (taken, facts, _) = read.map_err(|fault| {
         io::Error::new(
             io::ErrorKind::InvalidData,
             format!(
@@ -108,7 +237,8 @@ fn snapshot(shared: &Shared, path: &Path, drop_expired: bool) -> io::Result<(Tak
                 path.display()
             ),
         )
-    })
+    })?;
+    Ok((taken, facts))
 }
 
 /// Reads a snapshot from anywhere.
@@ -117,7 +247,7 @@ pub fn read_snapshot<R: Read>(
     source: R,
     drop_expired: bool,
     progress: &mut Progress,
-) -> Result<(Taken, Facts), LoadFault> {
+) -> Result<(Taken, Facts, Input<R>), LoadFault> {
     let (limits, intake) = {
         let engine = shared.write_patiently();
         let now = shared.time.now();
@@ -161,7 +291,7 @@ pub fn read_snapshot<R: Read>(
             }
         }
         if !more {
-            return Ok((taken, facts));
+            return Ok((taken, facts, reader.into_input()));
         }
     }
 }

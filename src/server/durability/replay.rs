@@ -1,0 +1,251 @@
+//! Reads the log at the start: base, then increments, each group applied whole.
+
+use super::load::{Progress, read_snapshot};
+use crate::engine::Engine;
+use crate::engine::client::{Client, ClientId, Mailbox, MailboxUsage};
+use crate::engine::dispatch::Outcome;
+use crate::engine::session::{Origin, Session};
+use crate::engine::time::Moment;
+use crate::persist::aof::files::LogFiles;
+use crate::persist::aof::manifest::Entry;
+use crate::persist::aof::reader::{Group, LogFault, LogReader};
+use crate::persist::load::Facts;
+use crate::persist::rdb::Input;
+use crate::resp::args::Args;
+use crate::resp::reply::{Protocol, Reply};
+use crate::server::Shared;
+use std::io::{self, Read};
+use std::sync::Arc;
+
+/// Commands that are applied before others get a look at the engine.
+const BATCH_COMMANDS: usize = 1_000;
+
+/// What the log told of the stream that it is a part of.
+#[derive(Default)]
+pub struct Replayed {
+    pub facts: Facts,
+    pub keys: u64,
+    pub commands: u64,
+    /// Bytes of the last increment.
+    pub last_len: u64,
+}
+
+/// Reads all files of a log. The last one may be cut off where the settings allow it.
+pub fn run(shared: &Shared, files: &LogFiles, allow_cut: bool) -> io::Result<Replayed> {
+    let live: Vec<Entry> = files.manifest().live().cloned().collect();
+    let mut replayed = Replayed::default();
+    let mut progress = Progress::new();
+    let mut session = replay_session(shared);
+    for (index, entry) in live.iter().enumerate() {
+        let is_last = index + 1 == live.len();
+        let outcome = read_file(
+            shared,
+            files,
+            entry,
+            &mut session,
+            &mut replayed,
+            &mut progress,
+        )?;
+        replayed.last_len = match outcome {
+            Ended::Whole(len) => len,
+            Ended::CutOff(good_len) if is_last && allow_cut => {
+                tracing::warn!(
+                    "!!! Warning: short read while loading the AOF file {}!!! Truncating it at offset {good_len}",
+                    entry.name
+                );
+                files.cut(entry, good_len)?;
+                good_len
+            }
+            Ended::CutOff(good_len) => {
+                return Err(refuse(&format!(
+                    "Unexpected end of file reading the append only file {}: it is whole up to offset {good_len}. \
+                     You can: 1) Make a backup of your AOF file, then use rankd check --fix <filename>. \
+                     2) Alternatively you can set the 'aof-load-truncated' configuration option to yes and restart \
+                     the server, which cuts the last file.",
+                    entry.name
+                )));
+            }
+        };
+    }
+    Ok(replayed)
+}
+
+enum Ended {
+    Whole(u64),
+    CutOff(u64),
+}
+
+fn read_file(
+    shared: &Shared,
+    files: &LogFiles,
+    entry: &Entry,
+    session: &mut Session,
+    replayed: &mut Replayed,
+    progress: &mut Progress,
+) -> io::Result<Ended> {
+    let mut source = files.read(entry)?;
+    let mut start = Vec::new();
+    (&mut source).take(5).read_to_end(&mut start)?;
+    let is_snapshot = start == b"REDIS" || start == b"VALKE";
+    let source = io::Cursor::new(start).chain(source);
+    let mut reader = if is_snapshot {
+        let (taken, facts, rest) =
+            read_snapshot(shared, source, false, progress).map_err(|fault| {
+                refuse(&format!(
+                    "Error reading the RDB part of the AOF file {}: {fault}",
+                    entry.name
+                ))
+            })?;
+        replayed.facts = facts;
+        replayed.keys += taken.loaded;
+        LogReader::after(rest)
+    } else {
+        LogReader::after(Input::new(source))
+    };
+    let mut batch = Vec::new();
+    loop {
+        let next = reader.next_group();
+        let more = matches!(next, Ok(Some(_)));
+        let mut ended = None;
+        match next {
+            Ok(Some(group)) => batch.push(group),
+            Ok(None) => ended = Some(Ended::Whole(reader.good_len())),
+            Err(LogFault::CutOff { good_len }) => ended = Some(Ended::CutOff(good_len)),
+            Err(LogFault::Io(error)) => return Err(error),
+            Err(LogFault::Broken { offset, what }) => {
+                return Err(refuse(&format!(
+                    "Bad file format reading the append only file {} at offset {offset}: {what}. Make a backup of \
+                     your AOF file, then look at it with rankd check <filename>.",
+                    entry.name
+                )));
+            }
+        }
+        if !more || batch.len() >= BATCH_COMMANDS {
+            apply(shared, entry, session, &batch, replayed)?;
+            batch.clear();
+            let loading = {
+                let mut engine = shared.write_patiently();
+                if let Some(loading) = &mut engine.loading {
+                    loading.loaded_bytes = reader.good_len();
+                }
+                engine.loading
+            };
+            if let Some(loading) = loading {
+                progress.tell(loading);
+            }
+        }
+        if let Some(ended) = ended {
+            return Ok(ended);
+        }
+    }
+}
+
+fn apply(
+    shared: &Shared,
+    entry: &Entry,
+    session: &mut Session,
+    batch: &[Group],
+    replayed: &mut Replayed,
+) -> io::Result<()> {
+    let real = shared.time.now();
+    let mut engine = shared.write_patiently();
+    for group in batch {
+        for command in &group.commands {
+            let args = command.as_args();
+            run_one(&mut engine, session, args, real).map_err(|why| {
+                refuse(&format!(
+                    "The command {} at or after offset {} of the append only file {} cannot be applied: {why}",
+                    String::from_utf8_lossy(args.arg(0)),
+                    group.offset,
+                    entry.name
+                ))
+            })?;
+            replayed.commands += 1;
+        }
+    }
+    Ok(())
+}
+
+/// Runs one command as it was run when it was logged.
+fn run_one(
+    engine: &mut Engine,
+    session: &mut Session,
+    args: Args<'_>,
+    real: Moment,
+) -> Result<(), String> {
+    let resolved = engine.table.resolve(args);
+    if resolved.is_err() {
+        return Err("there is no such command, or not with so many arguments".to_string());
+    }
+    // No key is past its deadline while a log is read: what expired says so itself. Only what
+    // counts from the present, which nobody logs since long, needs the present.
+    let mut now = if counts_from_now(args) {
+        real
+    } else {
+        Moment {
+            unix_us: 0,
+            monotonic_ns: real.monotonic_ns,
+        }
+    };
+    let mut reply = Reply::new(Protocol::Resp2);
+    match engine.execute(session, resolved, args, &mut reply, &mut now) {
+        Outcome::Done => {}
+        Outcome::Block(..) | Outcome::Paused => return Err("it would have to wait".to_string()),
+    }
+    match reply.as_bytes().strip_prefix(b"-") {
+        Some(error) => {
+            let line = error.split(|&byte| byte == b'\r').next().unwrap_or(error);
+            Err(String::from_utf8_lossy(line).into_owned())
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether a command sets a deadline as a distance from now.
+fn counts_from_now(args: Args<'_>) -> bool {
+    let name = args.arg(0).to_ascii_lowercase();
+    match name.as_slice() {
+        b"expire" | b"pexpire" | b"setex" | b"psetex" | b"eval" | b"evalsha" => true,
+        b"set" | b"getex" => args
+            .iter()
+            .skip(2)
+            .any(|word| word.eq_ignore_ascii_case(b"ex") || word.eq_ignore_ascii_case(b"px")),
+        b"restore" => !args.iter().any(|word| word.eq_ignore_ascii_case(b"absttl")),
+        _ => false,
+    }
+}
+
+/// Nobody: what a replayed command tells its client is dropped.
+struct Nobody;
+
+impl Mailbox for Nobody {
+    fn deliver(&self, _bytes: bytes::Bytes) {}
+
+    fn unblock(&self, _session: Box<Session>) {}
+
+    fn wake(&self) {}
+
+    fn close(&self, _after_replies: bool) {}
+
+    fn usage(&self) -> MailboxUsage {
+        MailboxUsage::default()
+    }
+}
+
+fn replay_session(shared: &Shared) -> Session {
+    let now_ms = shared.time.now().unix_ms();
+    let client = Client::new(
+        ClientId(0),
+        String::new(),
+        String::new(),
+        now_ms,
+        Box::new(Nobody),
+    );
+    let mut session = Session::new(Arc::new(client), true, shared.fork_random());
+    session.origin = Origin::Replay;
+    session
+}
+
+fn refuse(text: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, text.to_string())
+}
