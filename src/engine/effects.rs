@@ -71,17 +71,22 @@ impl EffectLog {
     }
 
     /// Effects up to the matching [`EffectLog::end_group`] are applied as one. Groups nest; only the outermost counts.
+    #[inline]
     pub fn begin_group(&mut self) {
         self.group_depth += 1;
     }
 
     /// Ends a group and encodes it.
+    #[inline]
     pub fn end_group(&mut self) {
         debug_assert!(self.group_depth > 0, "a group ends that never began");
         self.group_depth -= 1;
-        if self.group_depth > 0 || self.group.is_empty() {
-            return;
+        if self.group_depth == 0 && !self.group.is_empty() {
+            self.encode_group();
         }
+    }
+
+    fn encode_group(&mut self) {
         let group = std::mem::take(&mut self.group);
         let wrap = group.len() > 1;
         if wrap {

@@ -26,34 +26,39 @@ pub struct Call<'a> {
     pub now: Moment,
 }
 
-type Gate = fn(&Call<'_>) -> Option<Refusal>;
+/// The first gate that refuses the call.
+#[inline]
+pub fn check(call: &Call<'_>) -> Option<Refusal> {
+    match call.session.origin {
+        Origin::Client => client_gates(call),
+        Origin::Script => script_gates(call),
+        // Checked when it was queued or blocked first; what EXEC must check again it checks itself.
+        Origin::Transaction | Origin::Unblocked | Origin::Replay => None,
+    }
+}
 
 /// For commands of clients, in order.
-const CLIENT_GATES: &[Gate] = &[
-    protected,
-    authenticated,
-    not_in_transaction,
-    memory,
-    disk,
-    replica,
-    subscriber,
-    loading,
-    busy,
-    paused,
-];
+#[inline]
+fn client_gates(call: &Call<'_>) -> Option<Refusal> {
+    protected(call)
+        .or_else(|| authenticated(call))
+        .or_else(|| not_in_transaction(call))
+        .or_else(|| memory(call))
+        .or_else(|| disk(call))
+        .or_else(|| replica(call))
+        .or_else(|| subscriber(call))
+        .or_else(|| loading(call))
+        .or_else(|| paused(call))
+}
 
 /// For commands of scripts, in order.
-const SCRIPT_GATES: &[Gate] = &[script_allowed, read_only_script, disk, replica, memory];
-
-/// The first gate that refuses the call.
-pub fn check(call: &Call<'_>) -> Option<Refusal> {
-    let gates = match call.session.origin {
-        Origin::Client => CLIENT_GATES,
-        Origin::Script => SCRIPT_GATES,
-        // Checked when it was queued or blocked first; what EXEC must check again it checks itself.
-        Origin::Transaction | Origin::Unblocked | Origin::Replay => return None,
-    };
-    gates.iter().find_map(|gate| gate(call))
+#[inline]
+fn script_gates(call: &Call<'_>) -> Option<Refusal> {
+    script_allowed(call)
+        .or_else(|| read_only_script(call))
+        .or_else(|| disk(call))
+        .or_else(|| replica(call))
+        .or_else(|| memory(call))
 }
 
 fn error(text: impl Into<String>) -> Option<Refusal> {
@@ -136,13 +141,11 @@ fn memory(call: &Call<'_>) -> Option<Refusal> {
 }
 
 fn disk(call: &Call<'_>) -> Option<Refusal> {
+    let refusal = call.engine.write_refusal.as_ref()?;
     if !has(call, Flags::WRITE) && call.command.spec.name != "ping" {
         return None;
     }
-    call.engine
-        .write_refusal
-        .as_ref()
-        .and_then(|text| error(text.clone()))
+    error(refusal.clone())
 }
 
 fn replica(call: &Call<'_>) -> Option<Refusal> {
@@ -181,10 +184,6 @@ fn loading(call: &Call<'_>) -> Option<Refusal> {
     if call.engine.loading.is_some() && !has(call, Flags::LOADING) {
         return error("LOADING Redis is loading the dataset in memory");
     }
-    None
-}
-
-fn busy(_call: &Call<'_>) -> Option<Refusal> {
     None
 }
 

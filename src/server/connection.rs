@@ -7,11 +7,11 @@ use super::mailbox::{Closing, ConnectionMailbox, MailboxHandle};
 use crate::engine::client::{Client, ClientId, client_flags};
 use crate::engine::dispatch::{Access, Outcome, access_for, may_run_script};
 use crate::engine::session::Session;
-use crate::engine::table::Resolved;
+use crate::engine::table::{Command, CommandTable, Resolved};
 use crate::engine::time::Moment;
 use crate::engine::{Engine, stats};
 use crate::limits;
-use crate::resp::args::OwnedArgs;
+use crate::resp::args::{Args, OwnedArgs};
 use crate::resp::reply::{Protocol, Reply};
 use crate::resp::request::{Decoded, RequestDecoder};
 use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
@@ -56,6 +56,7 @@ struct Connection<S> {
     timer: Option<Pin<Box<Sleep>>>,
     /// The script of this connection that let go of the thread.
     fiber: Option<Fiber>,
+    names: NameMemory,
     /// Kept for the arguments of the next script.
     script_args: OwnedArgs,
     /// Where the effect stream has to be durable before the output may leave.
@@ -134,6 +135,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             state: State::Open,
             timer: None,
             fiber: None,
+            names: NameMemory::default(),
             script_args: OwnedArgs::new(),
             gate: None,
             gated_len: 0,
@@ -372,7 +374,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if args.is_empty() {
             return true;
         }
-        if is_http(args.arg(0)) {
+        let resolved = self.names.resolve(self.shared.table, args);
+        if resolved.is_err() && is_http(args.arg(0)) {
             tracing::warn!(
                 "A client sends HTTP, perhaps by the will of a page it shows: closing its connection"
             );
@@ -384,7 +387,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let Some(session) = self.session.as_mut() else {
             return false;
         };
-        let resolved = self.shared.table.resolve(args);
         let access = if self.shared.threads == 1 {
             Access::Exclusive
         } else {
@@ -593,6 +595,34 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 /// commands to a server on the same machine; Redis closes such connections too.
 fn is_http(word: &[u8]) -> bool {
     word.eq_ignore_ascii_case(b"POST") || word.eq_ignore_ascii_case(b"Host:")
+}
+
+/// The command that this connection named last: clients repeat themselves, and a comparison is cheaper than a lookup.
+#[derive(Default)]
+struct NameMemory {
+    name: Vec<u8>,
+    command: Option<&'static Command>,
+}
+
+impl NameMemory {
+    #[inline]
+    fn resolve(&mut self, table: &'static CommandTable, args: Args<'_>) -> Resolved {
+        if let Some(command) = self.command {
+            if args.name() == self.name.as_slice() && command.spec.accepts(args.len()) {
+                return Ok(command);
+            }
+        }
+        let resolved = table.resolve(args);
+        if let Ok(command) = resolved {
+            // What a subcommand's name stands for is not told by the first word.
+            if command.parent.is_none() && command.subcommands.is_empty() {
+                self.name.clear();
+                self.name.extend_from_slice(args.name());
+                self.command = Some(command);
+            }
+        }
+        resolved
+    }
 }
 
 fn timer_in_ms(wait_ms: i64) -> Pin<Box<Sleep>> {
