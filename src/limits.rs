@@ -155,3 +155,7 @@ pub const LOG_ARGUMENTS_MAX: usize = 16 * 1024 * 1024;
 /// Bytes of effects that wait for the log's thread. A writer that would add more waits, as Redis does
 /// when the disk is slower than its clients.
 pub const LOG_QUEUE_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// Longest single argument whatever `proto-max-bulk-len` says, and so the longest member, field or
+/// value of an element: a field and its value share one block whose length has 31 bits.
+pub const ARGUMENT_LEN_MAX: usize = (1 << 30) - 16;

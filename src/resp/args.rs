@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use crate::limits::REQUEST_LEN_MAX;
+use crate::limits::{ARGUMENT_LEN_MAX, REQUEST_LEN_MAX};
 use crate::resp::number::write_u64;
 
 /// Where one argument lies in its buffer, in bytes.
@@ -224,7 +224,7 @@ impl OwnedArgs {
     /// Appends an argument, or leaves all as it was if it does not fit.
     #[inline]
     pub fn try_push(&mut self, arg: &[u8]) -> Result<(), RequestTooBig> {
-        if arg.len() > REQUEST_LEN_MAX - self.bytes.len() {
+        if arg.len() > ARGUMENT_LEN_MAX || arg.len() > REQUEST_LEN_MAX - self.bytes.len() {
             return Err(RequestTooBig);
         }
         self.spans.push(Span {
@@ -281,7 +281,7 @@ impl fmt::Debug for OwnedArgs {
     }
 }
 
-/// The arguments of one request would exceed `REQUEST_LEN_MAX` bytes.
+/// An argument would exceed `ARGUMENT_LEN_MAX` bytes, or all of a request `REQUEST_LEN_MAX`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestTooBig;
 

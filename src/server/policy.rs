@@ -1,5 +1,6 @@
 //! What connections have to know of the settings, readable while the engine is kept by a script.
 
+use crate::limits::ARGUMENT_LEN_MAX;
 use crate::settings::{OutputLimit, Settings};
 use parking_lot::RwLock;
 use std::sync::atomic::AtomicU64;
@@ -31,7 +32,7 @@ impl PolicyValues {
             password: settings.requirepass.clone(),
             protected_mode: settings.protected_mode,
             keepalive_s: settings.tcp_keepalive,
-            bulk_len_max: settings.proto_max_bulk_len,
+            bulk_len_max: settings.proto_max_bulk_len.min(ARGUMENT_LEN_MAX),
             query_len_max: settings.client_query_buffer_limit,
             normal_output: settings.client_output_buffer_limit.normal.clone(),
             subscriber_output: settings.client_output_buffer_limit.pubsub.clone(),
