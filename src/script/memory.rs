@@ -31,10 +31,6 @@ impl Memory {
         self.used.get()
     }
 
-    pub fn limit(&self) -> usize {
-        self.limit
-    }
-
     /// Whether so many bytes more would exceed the limit.
     pub fn would_exceed(&self, more: usize) -> bool {
         self.used.get().saturating_add(more) > self.limit

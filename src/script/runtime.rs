@@ -41,11 +41,13 @@ pub struct Runtime {
     /// Pause and step multiplier that the script believes it set for the collector.
     pub collector_settings: Cell<[i32; 2]>,
     /// Where a failed call's error is described.
-    pub failure: Cell<Option<super::interpreter::ScriptError>>,
+    pub failure: Cell<Option<super::machine::ScriptError>>,
     /// What the protected entry works on.
-    pub request: Cell<*const super::interpreter::Request<'static>>,
+    pub request: Cell<*const super::machine::Request<'static>>,
     /// Functions that a library under load registered.
-    pub registered: Cell<Vec<super::functions::RegisteredFunction>>,
+    pub registered: Cell<Vec<super::registration::RegisteredFunction>>,
+    /// What libraries' environment shows.
+    pub world: Cell<super::registration::World>,
     /// Arguments of a command under construction, and the text of a number.
     pub args: Cell<OwnedArgs>,
     pub text: Cell<Vec<u8>>,
@@ -73,6 +75,7 @@ impl Runtime {
             failure: Cell::default(),
             request: Cell::new(ptr::null()),
             registered: Cell::default(),
+            world: Cell::new(super::registration::World::Function),
             args: Cell::default(),
             text: Cell::default(),
             reply: UnsafeCell::default(),

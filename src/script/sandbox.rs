@@ -68,7 +68,7 @@ pub enum Kind {
 const REAL: i32 = 1;
 const VISIBLE_METATABLE: i32 = 2;
 
-/// Fills a new state. Pushes the proxy of the globals. May raise (memory).
+/// Fills a new state. Leaves values on the stack. May raise (memory).
 pub fn build(lua: Lua, kind: Kind) {
     lua.open_standard_libraries();
     lua.new_table(0, 0);
@@ -93,9 +93,9 @@ pub fn build(lua: Lua, kind: Kind) {
     lua.raw_set_name(globals, b"redis");
     lua.push_nil();
     lua.raw_set_name(globals, b"debug");
-    lua.push_function(bridge::error_handler);
-    lua.raw_set_name(globals, b"__redis__err__handler");
     if kind == Kind::Eval {
+        lua.push_function(bridge::error_handler);
+        lua.raw_set_name(globals, b"__redis__err__handler");
         for name in [b"KEYS", b"ARGV"] {
             lua.new_table(0, 0);
             lua.raw_set_name(globals, name);
@@ -103,6 +103,9 @@ pub fn build(lua: Lua, kind: Kind) {
     }
     protect_libraries(lua, globals);
     protect_globals(lua, globals);
+    if kind == Kind::Functions {
+        super::registration::make_environment(lua);
+    }
 }
 
 fn replace_functions(lua: Lua, globals: i32) {
@@ -234,7 +237,7 @@ pub fn resolve(lua: Lua, index: i32) {
 }
 
 /// Readers of upvalues only: the globals and their proxies can't be reached otherwise.
-fn refuse_write(lua: Lua) -> Outcome {
+pub fn refuse_write(lua: Lua) -> Outcome {
     Err(lua.error(READ_ONLY))
 }
 
@@ -246,7 +249,7 @@ pub fn check_writable(lua: Lua, argument: i32) -> Result<(), Raised> {
     Ok(())
 }
 
-fn missing_global(lua: Lua) -> Outcome {
+pub fn missing_global(lua: Lua) -> Outcome {
     if lua.top() != 2 {
         return Err(lua.error(b"Wrong number of arguments to luaProtectedTableError"));
     }

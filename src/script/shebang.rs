@@ -2,6 +2,7 @@
 
 use bitflags::bitflags;
 
+use super::functions::FunctionError;
 use super::interpreter::LoadError;
 use crate::resp::Span;
 use crate::resp::inline::split_inline;
@@ -91,6 +92,64 @@ pub fn parse_shebang(source: &[u8]) -> Result<Shebang, LoadError> {
     }
     Ok(Shebang {
         flags,
+        body_start: line_len,
+    })
+}
+
+/// What names of libraries and functions must be, as the error says it.
+pub const NAME_RULE: &[u8] = b"ERR Library names can only contain letters, numbers, or \
+    underscores(_) and must be at least one character long";
+
+pub fn is_name(name: &[u8]) -> bool {
+    let is_allowed = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    !name.is_empty() && name.iter().all(is_allowed)
+}
+
+/// The first line of a library.
+#[derive(Debug, PartialEq, Eq)]
+pub struct LibraryLine {
+    pub name: Vec<u8>,
+    /// As [`Shebang::body_start`].
+    pub body_start: usize,
+}
+
+/// Reads the first line of a library's source: `#!lua name=<name>`.
+pub fn parse_library_line(source: &[u8]) -> Result<LibraryLine, FunctionError> {
+    let error = |text: &str, word: &[u8], after: &str| FunctionError::new(text, word, after);
+    if !source.starts_with(b"#!") {
+        return Err(error("ERR Missing library metadata", b"", ""));
+    }
+    let invalid = || error("ERR Invalid library metadata", b"", "");
+    let line_len = source
+        .iter()
+        .position(|&byte| byte == b'\n')
+        .ok_or_else(invalid)?;
+    let words = split_words(&source[..line_len]).ok_or_else(invalid)?;
+    let (engine, options) = words.split_first().ok_or_else(invalid)?;
+    let engine = engine.strip_prefix(b"#!").unwrap_or(engine);
+    let mut name = None;
+    for option in options {
+        let value = option
+            .split_at_checked(b"name=".len())
+            .filter(|(key, _)| key.eq_ignore_ascii_case(b"name="));
+        let Some((_, value)) = value else {
+            return Err(error("ERR Invalid metadata value given: ", option, ""));
+        };
+        if name.is_some() {
+            let text = "ERR Invalid metadata value, name argument was given multiple times";
+            return Err(error(text, b"", ""));
+        }
+        name = Some(value.to_vec());
+    }
+    let name = name.ok_or_else(|| error("ERR Library name was not given", b"", ""))?;
+    if !is_name(&name) {
+        return Err(FunctionError(NAME_RULE.to_vec()));
+    }
+    if !engine.eq_ignore_ascii_case(b"lua") {
+        return Err(error("ERR Engine '", engine, "' not found"));
+    }
+    Ok(LibraryLine {
+        name,
         body_start: line_len,
     })
 }

@@ -91,10 +91,6 @@ impl Lua {
         Self(raw)
     }
 
-    pub fn raw(self) -> *mut lua_State {
-        self.0
-    }
-
     /// What belongs to the whole machine. The reference must not be kept longer
     /// than the machine, which no caller of ours does.
     #[inline]
@@ -155,10 +151,6 @@ impl Lua {
         // SAFETY: Lua's names of types are static C strings in ASCII.
         let name = unsafe { CStr::from_ptr(ffi::lua_typename(self.0, self.kind(index))) };
         name.to_str().unwrap_or("?")
-    }
-
-    pub fn is_c_function(self, index: c_int) -> bool {
-        unsafe { ffi::lua_iscfunction(self.0, index) != 0 }
     }
 
     #[inline]

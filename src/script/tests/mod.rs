@@ -1,6 +1,7 @@
 //! Scripts against a host made for them, and against a real server.
 
 mod fake_host;
+mod functions;
 mod generated;
 mod limits;
 mod machine;
