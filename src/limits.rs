@@ -116,17 +116,18 @@ pub const SCRIPT_BUFFER_KEPT_MAX: usize = 64 * 1024;
 /// what was alive, all is collected at once.
 pub const SCRIPT_GARBAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// How deep cjson and cmsgpack nest, whatever a script sets: about where Lua's stack ends too,
-/// and what the thread's stack can bear.
+/// How deep cjson, cmsgpack and the reply of a script nest, whatever a script sets: Lua's stack
+/// ends a little later, and the thread's stack must bear it.
 pub const SCRIPT_NESTING_MAX: i32 = 2000;
 
 /// How deep the matcher of Lua patterns recurses: once for each quantifier and capture (Lua 5.1
 /// has no limit, and runs off its stack).
 pub const SCRIPT_PATTERN_DEPTH_MAX: usize = 1000;
 
-/// Stack that a script needs at the most: 200 nested calls from C, and the deepest recursion
-/// of the encoders and of the reply writer.
-pub const SCRIPT_STACK_BYTES: usize = 1024 * 1024;
+/// Stack that a script needs at the most, in a build without optimization too: 200 nested calls
+/// from C, or the deepest recursion of the encoders, the matcher and the reply writer. Only what
+/// is used takes memory.
+pub const SCRIPT_STACK_BYTES: usize = 4 * 1024 * 1024;
 
 /// Bytes that one read of a snapshot takes: enough that system calls cost nothing, little beside a database.
 pub const RDB_READ_LEN: usize = 1024 * 1024;

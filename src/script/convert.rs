@@ -2,7 +2,7 @@
 
 use super::sandbox::resolve;
 use super::vm::{BOOLEAN, Lua, NUMBER, Outcome, Raised, STRING, TABLE};
-use crate::limits::SCRIPT_REPLY_BYTES_MAX;
+use crate::limits::{SCRIPT_NESTING_MAX, SCRIPT_REPLY_BYTES_MAX};
 use crate::resp::parse::{ReplyCursor, Token};
 use crate::resp::{Protocol, Reply};
 
@@ -154,11 +154,31 @@ const TEXT: usize = 8;
 /// Writes the value on top as the reply of the script, and pops it. Only for the
 /// machine's entry, whose upvalues it uses. `Err` with an error value on top.
 pub fn write_result(lua: Lua, out: &mut Reply, start: usize) -> Outcome {
+    write_value(lua, out, Place { start, depth: 0 })
+}
+
+/// Where in the reply a value stands: the reply's start, and the tables around it.
+#[derive(Clone, Copy)]
+struct Place {
+    start: usize,
+    depth: i32,
+}
+
+impl Place {
+    fn inside(self) -> Self {
+        Self {
+            depth: self.depth + 1,
+            ..self
+        }
+    }
+}
+
+fn write_value(lua: Lua, out: &mut Reply, place: Place) -> Outcome {
     match lua.kind(-1) {
         STRING => out.bulk(lua.bytes(-1).unwrap_or_default()),
         NUMBER => out.integer(truncate(lua.to_number(-1))),
         BOOLEAN => write_bool(lua, out),
-        TABLE => return write_table(lua, out, start),
+        TABLE => return write_table(lua, out, place.inside()),
         _ => out.null(),
     }
     lua.pop(1);
@@ -191,13 +211,13 @@ fn push_named(lua: Lua, field: usize) {
     lua.raw_get(-2);
 }
 
-fn write_table(lua: Lua, out: &mut Reply, start: usize) -> Outcome {
-    if !lua.reserve(8) {
+fn write_table(lua: Lua, out: &mut Reply, place: Place) -> Outcome {
+    if place.depth > SCRIPT_NESTING_MAX || !lua.reserve(8) {
         out.error("ERR reached lua stack limit");
         lua.pop(1);
         return Ok(0);
     }
-    if out.len() - start > SCRIPT_REPLY_BYTES_MAX {
+    if out.len() - place.start > SCRIPT_REPLY_BYTES_MAX {
         return Err(lua.plain_error(b"the reply of the script is too big"));
     }
     lua.runtime().spend(lua, 10)?;
@@ -223,11 +243,11 @@ fn write_table(lua: Lua, out: &mut Reply, start: usize) -> Outcome {
             }
             (VERBATIM, TABLE) => write_verbatim(lua, out),
             (MAP, TABLE) => {
-                write_map(lua, out, start)?;
+                write_map(lua, out, place)?;
                 true
             }
             (SET, TABLE) => {
-                write_set(lua, out, start)?;
+                write_set(lua, out, place)?;
                 true
             }
             _ => false,
@@ -246,7 +266,7 @@ fn write_table(lua: Lua, out: &mut Reply, start: usize) -> Outcome {
             lua.pop(1);
             break;
         }
-        write_result(lua, out, start)?;
+        write_value(lua, out, place)?;
         len += 1;
         lua.runtime().spend(lua, 2)?;
     }
@@ -323,15 +343,15 @@ fn write_verbatim(lua: Lua, out: &mut Reply) -> bool {
 }
 
 /// Writes the pairs of the table on top.
-fn write_map(lua: Lua, out: &mut Reply, start: usize) -> Result<(), Raised> {
+fn write_map(lua: Lua, out: &mut Reply, place: Place) -> Result<(), Raised> {
     resolve(lua, -1);
     let mark = out.begin_map();
     let mut pairs = 0;
     lua.push_nil();
     while lua.next(-2) {
         lua.push_value(-2);
-        write_result(lua, out, start)?;
-        write_result(lua, out, start)?;
+        write_value(lua, out, place)?;
+        write_value(lua, out, place)?;
         pairs += 1;
         lua.runtime().spend(lua, 4)?;
     }
@@ -340,7 +360,7 @@ fn write_map(lua: Lua, out: &mut Reply, start: usize) -> Result<(), Raised> {
 }
 
 /// Writes the keys of the table on top.
-fn write_set(lua: Lua, out: &mut Reply, start: usize) -> Result<(), Raised> {
+fn write_set(lua: Lua, out: &mut Reply, place: Place) -> Result<(), Raised> {
     resolve(lua, -1);
     let mark = out.begin_set();
     let mut len = 0;
@@ -348,7 +368,7 @@ fn write_set(lua: Lua, out: &mut Reply, start: usize) -> Result<(), Raised> {
     while lua.next(-2) {
         lua.pop(1);
         lua.push_value(-1);
-        write_result(lua, out, start)?;
+        write_value(lua, out, place)?;
         len += 1;
         lua.runtime().spend(lua, 4)?;
     }

@@ -115,15 +115,33 @@ fn garbage_is_collected_before_memory_ends() {
     assert_eq!(reply, b"$4\r\ndone\r\n");
 }
 
-/// Runs on a fiber. Frames of a build without optimization are several times as large.
+/// Runs on a fiber.
 fn on_small_stack<R: 'static>(work: impl FnOnce() -> R + 'static) -> R {
-    let bytes = SCRIPT_STACK_BYTES * if cfg!(debug_assertions) { 8 } else { 1 };
-    let stack = DefaultStack::new(bytes).expect("a stack");
+    let stack = DefaultStack::new(SCRIPT_STACK_BYTES).expect("a stack");
     let mut fiber = Coroutine::<(), (), R, _>::with_stack(stack, |_, ()| work());
     match fiber.resume(()) {
         CoroutineResult::Return(result) => result,
         CoroutineResult::Yield(()) => unreachable!("the work does not yield"),
     }
+}
+
+#[test]
+fn a_reply_nested_too_deeply_ends_inside() {
+    let reply = on_small_stack(|| {
+        let source = b"local t = {} for i = 1, 100000 do t = {t} end return t";
+        let mut interpreter = Interpreter::new(64 * MEBIBYTE);
+        let mut host = FakeHost::default();
+        eval_with(
+            &mut interpreter,
+            &mut host,
+            source,
+            &[],
+            &[],
+            Protocol::Resp2,
+        )
+    });
+    assert!(reply.starts_with(b"*1\r\n*1\r\n"));
+    assert!(reply.ends_with(b"*1\r\n-ERR reached lua stack limit\r\n"));
 }
 
 /// Each script ends with an error on a stack as small as is promised to be enough.
@@ -141,6 +159,9 @@ fn recursion_is_bounded() {
         "cjson.encode_max_depth(1000000) local t = {} for i = 1, 100000 do t = {t} end \
          return cjson.encode(t)",
         "return cmsgpack.unpack(string.rep('\\145', 100000))",
+        "local function f() return string.gsub('x', string.rep('x?', 900) .. 'x', f) end return f()",
+        "local function f(n) return string.gsub('x', 'x', function() return n > 0 and f(n - 1) \
+         or string.find(string.rep('x', 2000), string.rep('x?', 2000)) end) end return f(150)",
         "return string.find(string.rep('x', 2000), string.rep('x?', 2000))",
         "return string.find(string.rep('x', 2000), string.rep('(x', 2000))",
         "return loadstring(string.rep('(', 100000))()",
