@@ -114,6 +114,8 @@ for unit in "${UNITS[@]}"; do
     sort -u "$LOGS/$name.failed" >"$WORK/failed"
     comm -13 "$WORK/expected" "$WORK/failed" >"$WORK/unexpected"
     comm -23 "$WORK/expected" "$WORK/failed" >"$WORK/stale"
+    # A unit that was cut off says nothing of the tests it did not reach.
+    if grep -q '^(the unit' "$WORK/failed"; then : >"$WORK/stale"; fi
     known=$(comm -12 "$WORK/expected" "$WORK/failed" | wc -l)
     printf '   %-24s %4d passed, %d expected to fail\n' "$unit" "$ok" "$known"
     while read -r test; do
