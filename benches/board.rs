@@ -1,15 +1,16 @@
-//! Times of the board alone: nanoseconds an operation and resident bytes a member.
+//! Times of the board alone: nanoseconds of CPU an operation and resident bytes a member.
 //!
 //! `cargo bench --bench board [-- SIZE...]`; sizes default to 1k, 100k, 1M and 10M
 //! members. Members are `player:` and 12 digits in random order, scores random
 //! integers below a million. Every operation is on random members, one after the
-//! other, so the figures are latencies rather than throughput.
+//! other, so the figures are latencies rather than throughput. Each load runs in a
+//! process of its own, so that none reuses what another has freed.
 
 use rankd::store::sorted_set::merge::{self, Aggregate, Input};
 use rankd::store::sorted_set::{Score, ScoreRange, SortedSet, Thresholds};
 use std::hint::black_box;
 use std::ops::Bound;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -20,6 +21,17 @@ const THRESHOLDS: Thresholds = Thresholds {
 };
 const MEMBER_LEN: usize = 19;
 const OPERATIONS: usize = 500_000;
+
+/// CPU time of this thread so far, which other programs on the machine do not lengthen.
+fn cpu_time() -> Duration {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the call writes to `time` only.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
 
 /// SplitMix64.
 struct Random(u64);
@@ -75,7 +87,29 @@ impl Members {
     }
 }
 
+unsafe extern "C" {
+    fn _rjem_mallctl(
+        name: *const std::ffi::c_char,
+        old: *mut std::ffi::c_void,
+        old_len: *mut usize,
+        new: *mut std::ffi::c_void,
+        new_len: usize,
+    ) -> std::ffi::c_int;
+}
+
+/// Resident memory once the allocator has returned free pages, as it does after seconds.
 fn resident_bytes() -> usize {
+    let null = std::ptr::null_mut();
+    // SAFETY: 4096 stands for all arenas, and purging takes no arguments.
+    unsafe {
+        _rjem_mallctl(
+            c"arena.4096.purge".as_ptr(),
+            null,
+            std::ptr::null_mut(),
+            null,
+            0,
+        )
+    };
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages: usize = pages
         .split(' ')
@@ -97,22 +131,22 @@ fn fraction(random: &mut Random) -> Score {
 fn load(members: &Members, mut score: impl FnMut() -> Score) -> (SortedSet, f64, Duration, f64) {
     let before = resident_bytes();
     let mut board = SortedSet::new();
-    let (mut count, mut worst, start) = (0, Duration::ZERO, Instant::now());
+    let (mut count, mut worst, start) = (0, Duration::ZERO, cpu_time());
     for group in members.0.chunks(MEMBER_LEN * 16) {
-        let group_start = Instant::now();
+        let group_start = cpu_time();
         for member in group.chunks_exact(MEMBER_LEN) {
             board.insert(member, score(), THRESHOLDS);
             count += 1;
         }
-        worst = worst.max(group_start.elapsed());
+        worst = worst.max(cpu_time() - group_start);
     }
-    let each = start.elapsed().as_nanos() as f64 / f64::from(count);
+    let each = (cpu_time() - start).as_nanos() as f64 / f64::from(count);
     let bytes = (resident_bytes() as f64 - before as f64) / f64::from(count);
     (board, each, worst, bytes)
 }
 
 fn time<'m>(name: &str, members: impl Iterator<Item = &'m [u8]>, mut operation: impl FnMut(&[u8])) {
-    let start = Instant::now();
+    let start = cpu_time();
     let mut count = 0;
     for member in members {
         operation(member);
@@ -120,7 +154,7 @@ fn time<'m>(name: &str, members: impl Iterator<Item = &'m [u8]>, mut operation: 
     }
     println!(
         "  {name:24} {:8.1} ns",
-        start.elapsed().as_nanos() as f64 / f64::from(count)
+        (cpu_time() - start).as_nanos() as f64 / f64::from(count)
     );
 }
 
@@ -168,7 +202,7 @@ fn operations(board: &mut SortedSet, size: usize) {
         };
         black_box(board.rank_range_by_score(&range));
     });
-    let start = Instant::now();
+    let start = cpu_time();
     black_box(
         board
             .iter()
@@ -177,7 +211,7 @@ fn operations(board: &mut SortedSet, size: usize) {
     println!(
         "  {:24} {:8.1} ns",
         "walk, each",
-        start.elapsed().as_nanos() as f64 / size as f64
+        (cpu_time() - start).as_nanos() as f64 / size as f64
     );
     time("remove and add", members.iter(), |member| {
         if let Some(score) = board.remove(member) {
@@ -194,7 +228,10 @@ fn churn(size: usize) {
         ascending += 1;
         Score::from(ascending)
     });
-    println!("  ascending load           {each:8.1} ns, {bytes:.1} bytes a member");
+    let told = board.memory_usage() as f64 / size as f64;
+    println!(
+        "  ascending load           {each:8.1} ns, {bytes:.1} bytes a member resident, {told:.1} told"
+    );
     let before = resident_bytes();
     let mut random = Random(3);
     for _ in 0..2 {
@@ -237,49 +274,73 @@ fn merges(size: usize) {
             merge::diff(&inputs).to_board(THRESHOLDS)
         }),
     ] {
-        let start = Instant::now();
+        let start = cpu_time();
         let merged = black_box(merge());
         println!(
             "  {name:24} {:8.1} ms, {} members",
-            start.elapsed().as_secs_f64() * 1e3,
+            (cpu_time() - start).as_secs_f64() * 1e3,
             merged.len()
         );
     }
 }
 
+fn run(phase: &str, size: usize) {
+    let members = Members::shuffled(size);
+    let mut random = Random(2);
+    match phase {
+        "integers" => {
+            println!("{size} members");
+            let (mut board, each, worst, bytes) = load(&members, || integer(&mut random));
+            let told = board.memory_usage() as f64 / size as f64;
+            println!("  insert                   {each:8.1} ns, longest 16 {worst:?}");
+            println!("  bytes a member           {bytes:8.1} resident, {told:.1} told");
+            operations(&mut board, size);
+            let before = board.memory_usage();
+            for (number, member) in members.iter().enumerate() {
+                if number % 10 != 0 {
+                    board.remove(member);
+                }
+            }
+            let left = board.memory_usage() as f64 * 100.0 / before as f64;
+            println!("  memory told after removing 90%: {left:.1}%");
+        }
+        "fractions" => {
+            let (_, each, _, bytes) = load(&members, || fraction(&mut random));
+            println!("  fractional scores        {each:8.1} ns, {bytes:.1} bytes a member");
+        }
+        "churn" => churn(size),
+        _ => merges(size),
+    }
+}
+
 fn main() {
-    let mut sizes: Vec<usize> = std::env::args()
+    let arguments: Vec<String> = std::env::args().collect();
+    if let [_, phase, size, ..] = &arguments[..]
+        && let ("integers" | "fractions" | "churn" | "merges", Ok(size)) =
+            (phase.as_str(), size.parse())
+    {
+        return run(phase, size);
+    }
+    let mut sizes: Vec<usize> = arguments
+        .iter()
         .filter_map(|argument| argument.parse().ok())
         .collect();
     if sizes.is_empty() {
         sizes = vec![1_000, 100_000, 1_000_000, 10_000_000];
     }
     for size in sizes {
-        println!("{size} members");
-        let members = Members::shuffled(size);
-        let mut random = Random(2);
-        let (mut board, each, worst, bytes) = load(&members, || integer(&mut random));
-        let told = board.memory_usage() as f64 / size as f64;
-        println!("  insert                   {each:8.1} ns, longest 16 {worst:?}");
-        println!("  bytes a member           {bytes:8.1} resident, {told:.1} told");
-        operations(&mut board, size);
-        let before = board.memory_usage();
-        for (number, member) in members.iter().enumerate() {
-            if number % 10 != 0 {
-                board.remove(member);
+        for phase in ["integers", "fractions", "churn", "merges"] {
+            if phase == "merges" && size > 1_000_000 {
+                continue;
             }
-        }
-        println!(
-            "  memory told after removing 90%: {:.1}%",
-            board.memory_usage() as f64 * 100.0 / before as f64
-        );
-        drop(board);
-        let (board, each, _, bytes) = load(&members, || fraction(&mut random));
-        println!("  fractional scores        {each:8.1} ns, {bytes:.1} bytes a member");
-        drop(board);
-        churn(size);
-        if size <= 1_000_000 {
-            merges(size);
+            let own = std::env::current_exe().expect("the benchmark has a path");
+            let status = std::process::Command::new(own)
+                .args([phase, &size.to_string()])
+                .status();
+            assert!(
+                status.is_ok_and(|status| status.success()),
+                "{phase} of {size} members ended early"
+            );
         }
     }
 }

@@ -10,6 +10,7 @@
 
 use super::arena::{Arena, Handle};
 use super::leaf::{Target, Tie};
+use super::prefetch;
 use super::size_class::size_class;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 
@@ -85,6 +86,14 @@ impl Inner {
 
     pub(super) fn memory_usage(&self) -> usize {
         block_layout(self.capacity as usize).size()
+    }
+
+    /// Asks for the orders and addresses of a node that will be searched.
+    #[inline]
+    pub(super) fn prefetch(inner: *const Inner) {
+        for line in 0..(HEAD + CHILDREN_MAX * 16).div_ceil(64) {
+            prefetch(inner.cast::<u8>().wrapping_add(64 * line));
+        }
     }
 
     #[inline]

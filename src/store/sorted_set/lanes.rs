@@ -1,4 +1,4 @@
-//! Searches of short arrays, written so that they become vector instructions.
+//! Searches of short arrays, without branches that a processor would have to guess.
 
 /// One bit for each of the 12 tags that equals `tag`.
 #[inline]
@@ -27,13 +27,15 @@ pub(super) fn tag_matches(tags: &[u8; 12], tag: u8) -> u32 {
 /// How many of the ascending keys are below `key`, and how many are not above it.
 #[inline]
 pub(super) fn equal_range(keys: &[u16], key: u16) -> (usize, usize) {
-    // Counting all of them costs less than the mispredicted branches of a search.
-    let (mut below, mut not_above) = (0u16, 0u16);
-    for other in keys {
-        below += u16::from(*other < key);
-        not_above += u16::from(*other <= key);
+    // Searches by halves compile to conditional moves, which beat counting every key.
+    let below = keys.partition_point(|other| *other < key);
+    if keys.get(below) != Some(&key) {
+        return (below, below);
     }
-    (usize::from(below), usize::from(not_above))
+    (
+        below,
+        below + 1 + keys[below + 1..].partition_point(|other| *other == key),
+    )
 }
 
 /// Where `handle` is.

@@ -20,6 +20,7 @@ use super::score::Score;
 use super::size_class::size_class;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cmp::Ordering;
+use std::ops::Range;
 
 /// Entries of a full leaf; with its head it fills a size class of 896 bytes.
 pub(super) const LEAF_MAX: usize = if cfg!(test) { 16 } else { 144 };
@@ -28,6 +29,8 @@ pub(super) const MERGE_BELOW: usize = LEAF_MAX / 3;
 pub(super) const MERGED_MAX: usize = LEAF_MAX * 3 / 4;
 /// Entries of a leaf that is built in bulk: fills a class, leaves room for more.
 pub(super) const BULK_LEN: usize = if cfg!(test) { 12 } else { 122 };
+/// Tied records asked for at once; more of them are searched by halves.
+const TIES_PREFETCHED: usize = 4;
 const HEAD: usize = size_of::<Leaf>();
 const ENTRY: usize = 6;
 const KEY_MAX: u64 = u16::MAX as u64;
@@ -213,7 +216,15 @@ impl Leaf {
     /// Asks for the head and the keys.
     #[inline]
     pub(super) fn prefetch(leaf: *const Leaf) {
-        for line in 0..5 {
+        for line in 0..(HEAD + 2 * LEAF_MAX).div_ceil(64) {
+            prefetch(leaf.cast::<u8>().wrapping_add(64 * line));
+        }
+    }
+
+    /// Asks for all of a leaf that is about to change.
+    #[inline]
+    pub(super) fn prefetch_all(leaf: *const Leaf) {
+        for line in 0..(HEAD + ENTRY * LEAF_MAX).div_ceil(64) {
             prefetch(leaf.cast::<u8>().wrapping_add(64 * line));
         }
     }
@@ -231,26 +242,43 @@ impl Leaf {
         }
     }
 
-    /// How many entries lie before the target.
-    pub(super) unsafe fn count_before(
+    /// The entries that only their records can compare with the target, as a range of
+    /// places; what is before it lies before the target. Asks for the first records.
+    #[inline]
+    pub(super) unsafe fn tied_range(
         leaf: *const Leaf,
         target: &Target<'_>,
         arena: &Arena,
-    ) -> usize {
+    ) -> Range<usize> {
         // SAFETY: the leaf is alive and its handles are those of records.
         unsafe {
             let key = match Leaf::key_of(leaf, target.order_bits) {
                 Ok(key) => key,
-                Err(Ordering::Less) => return 0,
-                Err(_) => return (*leaf).len(),
+                Err(Ordering::Less) => return 0..0,
+                Err(_) => return (*leaf).len()..(*leaf).len(),
             };
             let (below, not_above) = equal_range(Leaf::keys(leaf), key);
-            if below == not_above {
-                return below;
+            for handle in Leaf::handles(leaf)[below..not_above]
+                .iter()
+                .take(TIES_PREFETCHED)
+            {
+                arena.prefetch(*handle);
             }
-            let tied = &Leaf::handles(leaf)[below..not_above];
-            below + tied.partition_point(|handle| target.is_behind(arena, *handle))
+            below..not_above
         }
+    }
+
+    /// How many entries lie before the target, given the tied ones.
+    #[inline]
+    pub(super) unsafe fn count_before(
+        leaf: *const Leaf,
+        tied: Range<usize>,
+        target: &Target<'_>,
+        arena: &Arena,
+    ) -> usize {
+        // SAFETY: the leaf is alive and its handles are those of records.
+        let handles = unsafe { &Leaf::handles(leaf)[tied.clone()] };
+        tied.start + handles.partition_point(|handle| target.is_behind(arena, *handle))
     }
 
     /// The place of an entry that is in this leaf.
@@ -263,6 +291,11 @@ impl Leaf {
         unsafe {
             let key = Leaf::key_of(leaf, order_bits).ok()?;
             let (below, not_above) = equal_range(Leaf::keys(leaf), key);
+            if not_above == below + 1 {
+                // The handles need not be looked at, which saves a wait for memory.
+                debug_assert_eq!(Leaf::handle(leaf, below), handle);
+                return Some(below);
+            }
             position(&Leaf::handles(leaf)[below..not_above], handle).map(|at| below + at)
         }
     }

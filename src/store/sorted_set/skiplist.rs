@@ -111,19 +111,23 @@ impl Skiplist {
                 .tower
                 .insert_first(target.order_bits, handle, &self.arena);
         }
-        // The leaf arrives while the record and the index are written.
-        let path = self.tower.descend(&target, &self.arena);
+        // The leaf arrives while the record is written, the records of tied entries
+        // while the index is.
+        let path = self.tower.descend_to_change(&target, &self.arena);
         let handle = self.arena.insert(member, score);
+        let tied = Tower::tied_range(&path, &target, &self.arena);
         self.index.insert(hash, handle, &self.arena);
-        self.tower.insert(path, &target, handle, &self.arena);
+        let at = Tower::count_before(&path, tied, &target, &self.arena);
+        self.tower.insert(path, at, &target, handle, &self.arena);
     }
 
     fn rescore(&mut self, hash: u64, handle: Handle, member: &[u8], old: Score, new: Score) {
         let (from, to) = (Target::entry(old, member), Target::entry(new, member));
-        let path_from = self.tower.descend(&from, &self.arena);
-        let path_to = self.tower.descend(&to, &self.arena);
+        let path_from = self.tower.descend_to_change(&from, &self.arena);
+        let path_to = self.tower.descend_to_change(&to, &self.arena);
+        let tied = Tower::tied_range(&path_to, &to, &self.arena);
         let at_from = Tower::place_of(&path_from, from.order_bits, handle);
-        let at_to = Tower::count_before(&path_to, &to, &self.arena);
+        let at_to = Tower::count_before(&path_to, tied, &to, &self.arena);
         // From here on nothing compares with this record until it is in its new place.
         let new_handle = if self.arena.set_score(handle, new) {
             handle
@@ -149,7 +153,9 @@ impl Skiplist {
         } else {
             self.tower.remove_at(&path_from, at_from, 1, &self.arena);
             let path = self.tower.descend(&to, &self.arena);
-            self.tower.insert(path, &to, new_handle, &self.arena);
+            let tied = Tower::tied_range(&path, &to, &self.arena);
+            let at = Tower::count_before(&path, tied, &to, &self.arena);
+            self.tower.insert(path, at, &to, new_handle, &self.arena);
         }
         if new_handle != handle {
             self.arena.remove(handle);
@@ -162,7 +168,7 @@ impl Skiplist {
         let handle = self.index.find(hash, &self.arena, member)?;
         let score = self.arena.score(handle);
         let target = Target::entry(score, member);
-        let path = self.tower.descend(&target, &self.arena);
+        let path = self.tower.descend_to_change(&target, &self.arena);
         self.index.remove(hash, handle, &self.arena);
         let at = Tower::place_of(&path, target.order_bits, handle);
         self.tower.remove_at(&path, at, 1, &self.arena);

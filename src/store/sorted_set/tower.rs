@@ -12,10 +12,11 @@
 use super::arena::{Arena, Handle};
 use super::inner::{self, CHILDREN_MAX, Child, Inner, Node};
 use super::leaf::{self, LEAF_MAX, Leaf, Target};
+use std::ops::Range;
 
 /// Levels of inner nodes. Neighbours hold 16 children on average even after
 /// removals, so this is out of reach of any memory.
-const HEIGHT_MAX: usize = 16;
+const HEIGHT_MAX: usize = if cfg!(test) { 16 } else { 9 };
 
 pub(super) struct Tower {
     /// A leaf at height 0, else an inner node; null without entries.
@@ -76,6 +77,14 @@ impl Tower {
         self.descend_by(|inner| unsafe { Inner::slot_for(inner, target, arena) })
     }
 
+    /// The same for a leaf that is about to change.
+    #[inline]
+    pub(super) fn descend_to_change(&self, target: &Target<'_>, arena: &Arena) -> Path {
+        let path = self.descend(target, arena);
+        Leaf::prefetch_all(path.leaf);
+        path
+    }
+
     #[inline]
     fn descend_by(&self, mut choose: impl FnMut(*const Inner) -> usize) -> Path {
         debug_assert!(!self.root.is_null());
@@ -94,6 +103,8 @@ impl Tower {
                 node = Inner::node(inner, slot);
                 if level == 0 {
                     Leaf::prefetch(node.cast());
+                } else {
+                    Inner::prefetch(node.cast());
                 }
                 path.rank += Inner::count_before(inner, slot);
             }
@@ -122,8 +133,13 @@ impl Tower {
             return 0;
         }
         let path = self.descend(target, arena);
-        // SAFETY: the leaf is alive.
-        path.rank + unsafe { Leaf::count_before(path.leaf, target, arena) }
+        path.rank
+            + Tower::count_before(
+                &path,
+                Tower::tied_range(&path, target, arena),
+                target,
+                arena,
+            )
     }
 
     pub(super) fn cursor_at(&self, rank: usize) -> Cursor {
@@ -144,21 +160,19 @@ impl Tower {
         Some(unsafe { Leaf::handle(cursor.leaf, 0) })
     }
 
-    /// Adds an entry, given the way to its leaf, which nothing has changed since.
+    /// Adds an entry, given the way to its leaf and its place there, which nothing
+    /// has changed since.
     pub(super) fn insert(
         &mut self,
         mut path: Path,
+        mut at: usize,
         target: &Target<'_>,
         handle: Handle,
         arena: &Arena,
     ) {
         // SAFETY: nodes on a fresh path are alive; each change below is followed by a new descent.
         unsafe {
-            loop {
-                let at = Leaf::count_before(path.leaf, target, arena);
-                if (*path.leaf).len() < LEAF_MAX {
-                    return self.insert_at(&path, at, target.order_bits, handle);
-                }
+            while (*path.leaf).len() >= LEAF_MAX {
                 if self.has_room_for_leaf(&path, arena) {
                     if self.extends(&path, at) {
                         return self.insert_leaf_of_one(&path, at, target.order_bits, handle);
@@ -166,7 +180,10 @@ impl Tower {
                     self.split_leaf(&path, arena);
                 }
                 path = self.descend(target, arena);
+                let tied = Leaf::tied_range(path.leaf, target, arena);
+                at = Leaf::count_before(path.leaf, tied, target, arena);
             }
+            self.insert_at(&path, at, target.order_bits, handle);
         }
     }
 
@@ -371,11 +388,23 @@ impl Tower {
         place.expect("the index names entries of the tower only")
     }
 
-    /// How many entries of the leaf lie before a target.
+    /// The entries of the leaf that only their records can compare with a target.
     #[inline]
-    pub(super) fn count_before(path: &Path, target: &Target<'_>, arena: &Arena) -> usize {
+    pub(super) fn tied_range(path: &Path, target: &Target<'_>, arena: &Arena) -> Range<usize> {
         // SAFETY: the path is fresh.
-        unsafe { Leaf::count_before(path.leaf, target, arena) }
+        unsafe { Leaf::tied_range(path.leaf, target, arena) }
+    }
+
+    /// How many entries of the leaf lie before a target, given the tied ones.
+    #[inline]
+    pub(super) fn count_before(
+        path: &Path,
+        tied: Range<usize>,
+        target: &Target<'_>,
+        arena: &Arena,
+    ) -> usize {
+        // SAFETY: the path is fresh.
+        unsafe { Leaf::count_before(path.leaf, tied, target, arena) }
     }
 
     /// Whether removing one entry leaves the leaf as it is otherwise.
