@@ -46,6 +46,9 @@ const NIL: Handle = Handle::MAX;
 /// Chunks that 32-bit handles reach, less one, so that `NIL` is no record's.
 const CHUNKS_MAX: usize = (1 << (32 - CHUNK_BITS)) - 1;
 
+/// Chunks kept back when an arena counts as full, for the largest of commands.
+const CHUNKS_RESERVED: usize = CHUNKS_MAX / 16;
+
 const FORM_INTEGER: u8 = 0;
 const FORM_DOUBLE: u8 = 1;
 const FORM_EXTERNAL: u8 = 2;
@@ -117,6 +120,11 @@ impl Arena {
             external_bytes: 0,
             evacuation: None,
         }
+    }
+
+    /// Whether handles are about to run out: 15 GiB of records.
+    pub(super) fn is_full(&self) -> bool {
+        self.chunks.len() - self.vacant.len() + CHUNKS_RESERVED >= CHUNKS_MAX
     }
 
     /// Bytes of the heap, external members included.

@@ -223,6 +223,12 @@ impl SortedSet {
         }
     }
 
+    /// Whether the board should take no more members: its records fill 15 of the 16 GiB that it can address, some
+    /// 600 million members of 20 bytes. One that grows on regardless ends as if memory ran out. O(1).
+    pub fn is_full(&self) -> bool {
+        self.as_big().is_some_and(Skiplist::is_full)
+    }
+
     /// Bytes of heap that the board occupies, in sizes of the allocator. O(1).
     pub fn memory_usage(&self) -> usize {
         self.with_view(|view| match view {

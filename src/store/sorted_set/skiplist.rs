@@ -42,6 +42,10 @@ impl Skiplist {
         self.tower.len()
     }
 
+    pub(super) fn is_full(&self) -> bool {
+        self.arena.is_full()
+    }
+
     pub(super) fn memory_usage(&self) -> usize {
         super::size_class::size_class(size_of::<Skiplist>())
             + self.arena.memory_usage()
