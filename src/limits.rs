@@ -160,3 +160,11 @@ pub const LOG_QUEUE_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// Longest single argument whatever `proto-max-bulk-len` says, and so the longest member, field or
 /// value of an element: a field and its value share one block whose length has 31 bits.
 pub const ARGUMENT_LEN_MAX: usize = (1 << 30) - 16;
+
+/// Keys, and members of a big board, in one piece of a snapshot: what a writer waits for, some tens of
+/// microseconds for small values.
+pub const SNAPSHOT_PIECE_KEYS: usize = 128;
+pub const SNAPSHOT_PIECE_MEMBERS: usize = 512;
+
+/// Members from which on a board is written in pieces; a smaller one is one piece.
+pub const SNAPSHOT_BOARD_LEN_MIN: usize = 4096;

@@ -1,7 +1,8 @@
-//! SAVE, LASTSAVE, DUMP, RESTORE: data on its way to files and back.
+//! SAVE, BGSAVE, BGREWRITEAOF, LASTSAVE, DUMP, RESTORE: data on its way to files and back.
 
 use crate::engine::ctx::{ControlCtx, ReadCtx, WriteCtx};
 use crate::engine::notify::EventClass;
+use crate::engine::session::Origin;
 use crate::engine::spec::{Categories, CommandSpec, Flags, Group, Handled, KeyFlags, KeySpec, Run};
 use crate::persist::rdb::{Limits, dump as payload};
 use crate::resp::args::Args;
@@ -25,6 +26,34 @@ pub const COMMANDS: &[CommandSpec] = &[
         tips: &[],
         syntax: "",
         run: Run::Control(save),
+    },
+    CommandSpec {
+        name: "bgsave",
+        group: Group::Server,
+        summary: "Writes a snapshot of all databases in the background.",
+        since: "1.0.0",
+        complexity: "O(1)",
+        arity: -1,
+        flags: Flags::ADMIN.union(Flags::NOSCRIPT.union(Flags::NO_ASYNC_LOADING)),
+        categories: Categories::empty(),
+        keys: &[],
+        tips: &[],
+        syntax: "[SCHEDULE]",
+        run: Run::Control(bgsave),
+    },
+    CommandSpec {
+        name: "bgrewriteaof",
+        group: Group::Server,
+        summary: "Rewrites the append-only log in the background, so that it gets short.",
+        since: "1.0.0",
+        complexity: "O(1)",
+        arity: 1,
+        flags: Flags::ADMIN.union(Flags::NOSCRIPT.union(Flags::NO_ASYNC_LOADING)),
+        categories: Categories::empty(),
+        keys: &[],
+        tips: &[],
+        syntax: "",
+        run: Run::Control(bgrewriteaof),
     },
     CommandSpec {
         name: "lastsave",
@@ -82,6 +111,53 @@ fn save(ctx: &mut ControlCtx<'_>, _args: Args<'_>) -> Handled {
         return Err(CommandError::Text("ERR"));
     }
     ctx.reply.ok();
+    Ok(())
+}
+
+fn bgsave(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
+    let schedule = match args.len() {
+        1 => false,
+        2 if args.arg(1).eq_ignore_ascii_case(b"schedule") => true,
+        _ => return Err(CommandError::Syntax),
+    };
+    if ctx.engine.persistence.save_started_unix_s.is_some() {
+        return Err(CommandError::Text(
+            "ERR Background save already in progress",
+        ));
+    }
+    let inside = ctx.session.origin == Origin::Transaction;
+    if ctx.engine.job_is_running() || inside {
+        if !schedule && !inside {
+            return Err(CommandError::Text(
+                "ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE in order to \
+                 schedule a BGSAVE whenever possible.",
+            ));
+        }
+        ctx.engine.persistence.save_scheduled = true;
+        ctx.reply.simple("Background saving scheduled");
+        return Ok(());
+    }
+    ctx.engine.start_save(ctx.now);
+    ctx.reply.simple("Background saving started");
+    Ok(())
+}
+
+fn bgrewriteaof(ctx: &mut ControlCtx<'_>, _args: Args<'_>) -> Handled {
+    let running = &ctx.engine.persistence.log.rewrite_started_unix_s;
+    if running.is_some() {
+        return Err(CommandError::Text(
+            "ERR Background append only file rewriting already in progress",
+        ));
+    }
+    if ctx.engine.job_is_running() || ctx.session.origin == Origin::Transaction {
+        ctx.engine.persistence.log.rewrite_scheduled = true;
+        ctx.reply
+            .simple("Background append only file rewriting scheduled");
+        return Ok(());
+    }
+    ctx.engine.start_rewrite(ctx.now);
+    ctx.reply
+        .simple("Background append only file rewriting started");
     Ok(())
 }
 

@@ -91,6 +91,7 @@ pub struct Engine {
     pause_all: AtomicBool,
 }
 
+pub use persistence::BackgroundJob;
 pub use stats::Stats;
 
 /// Who this process is.
@@ -147,6 +148,10 @@ pub trait Outside: Send + Sync {
     fn sleep_us(&mut self, duration_us: u64);
     /// Writes a snapshot of all databases to its file before it returns.
     fn save(&mut self, snapshot: &Snapshot<'_>) -> Result<(), String>;
+    /// Begins a job beside commands; its end is told by [`Engine::job_ended`].
+    fn start_job(&mut self, job: BackgroundJob);
+    /// Lets the job under way end without a result.
+    fn cancel_job(&mut self);
     /// Reads the snapshot's file into databases that are empty.
     fn load_snapshot(
         &mut self,
@@ -333,8 +338,8 @@ impl Engine {
             offset: effects.offset(),
             now,
         });
-        self.persistence.last_save_ok = saved.is_ok();
         if saved.is_ok() {
+            self.persistence.last_save_ok = true;
             self.dirty = 0;
             self.persistence.last_save_unix_s = now.unix_us / 1_000_000;
         }
@@ -345,6 +350,9 @@ impl Engine {
     /// all commands back until the end. An error means that the server goes on.
     pub fn shut_down(&mut self, options: ShutdownOptions, now: Moment) -> Result<(), String> {
         let wanted = options.save.unwrap_or(!self.settings.save.is_empty());
+        if wanted {
+            self.outside.cancel_job();
+        }
         // What is half loaded must not replace what it is loaded from.
         if wanted && self.loading.is_none() {
             if let Err(error) = self.save(now) {
@@ -436,7 +444,7 @@ impl Engine {
         self.db_changed(index, None, now);
         let old = self.db_mut(index).clear();
         self.blocking.signal_db(index);
-        if !old.is_empty() {
+        if let Some(old) = self.store.retire(old).filter(|old| !old.is_empty()) {
             self.outside.drop_later(Box::new(old));
         }
     }

@@ -1,5 +1,19 @@
 //! What the engine knows of snapshots and the log: figures that others write and INFO shows.
 
+use super::Engine;
+use super::time::Moment;
+
+/// Work on the data that goes on beside commands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BackgroundJob {
+    /// Write a snapshot.
+    Save,
+    /// Write a new base of the log.
+    Rewrite,
+    /// Begin to keep a log.
+    StartLog,
+}
+
 /// The state of snapshots and of the append-only log.
 #[derive(Clone, Debug)]
 pub struct Persistence {
@@ -29,6 +43,8 @@ pub struct LogFigures {
     pub enabled: bool,
     pub rewrite_started_unix_s: Option<i64>,
     pub rewrite_scheduled: bool,
+    /// When a rewrite was last begun.
+    pub last_try_unix_s: i64,
     pub last_rewrite_duration_s: i64,
     pub last_rewrite_ok: bool,
     pub rewrites: u64,
@@ -59,6 +75,7 @@ impl Persistence {
                 enabled: false,
                 rewrite_started_unix_s: None,
                 rewrite_scheduled: false,
+                last_try_unix_s: 0,
                 last_rewrite_duration_s: -1,
                 last_rewrite_ok: true,
                 rewrites: 0,
@@ -69,6 +86,72 @@ impl Persistence {
                 waiting_bytes: 0,
                 delayed_syncs: 0,
             },
+        }
+    }
+}
+
+impl Engine {
+    /// Whether a snapshot or a rewrite is under way; there is one at a time.
+    pub fn job_is_running(&self) -> bool {
+        self.persistence.save_started_unix_s.is_some()
+            || self.persistence.log.rewrite_started_unix_s.is_some()
+    }
+
+    /// Begins a snapshot in the background. No job is running.
+    pub fn start_save(&mut self, now: Moment) {
+        let now_s = now.unix_us / 1_000_000;
+        let state = &mut self.persistence;
+        state.save_scheduled = false;
+        state.save_started_unix_s = Some(now_s);
+        state.last_try_unix_s = now_s;
+        state.saves += 1;
+        self.outside.start_job(BackgroundJob::Save);
+    }
+
+    /// Begins a rewrite of the log. No job is running.
+    pub fn start_rewrite(&mut self, now: Moment) {
+        self.begin_rewrite(now);
+        self.outside.start_job(BackgroundJob::Rewrite);
+    }
+
+    /// Begins to keep a log. No job is running.
+    pub fn start_log(&mut self, now: Moment) {
+        self.begin_rewrite(now);
+        self.outside.start_job(BackgroundJob::StartLog);
+    }
+
+    fn begin_rewrite(&mut self, now: Moment) {
+        let now_s = now.unix_us / 1_000_000;
+        let log = &mut self.persistence.log;
+        log.rewrite_scheduled = false;
+        log.rewrite_started_unix_s = Some(now_s);
+        log.last_try_unix_s = now_s;
+        log.rewrites += 1;
+    }
+
+    /// Notes how a job ended.
+    pub fn job_ended(&mut self, job: BackgroundJob, ok: bool, now_s: i64) {
+        let state = &mut self.persistence;
+        if job == BackgroundJob::Save {
+            let started_s = state.save_started_unix_s.take().unwrap_or(now_s);
+            state.last_save_ok = ok;
+            state.last_save_duration_s = now_s - started_s;
+            if ok {
+                state.last_save_unix_s = now_s;
+            }
+            return;
+        }
+        let log = &mut state.log;
+        let started_s = log.rewrite_started_unix_s.take().unwrap_or(now_s);
+        log.last_rewrite_duration_s = now_s - started_s;
+        log.last_rewrite_ok = ok;
+        log.rewrite_failures_in_row = if ok {
+            0
+        } else {
+            log.rewrite_failures_in_row + 1
+        };
+        if job == BackgroundJob::StartLog && !ok {
+            log.enabled = false;
         }
     }
 }

@@ -69,6 +69,8 @@ impl Outside for Nothing {
     fn save(&mut self, _snapshot: &Snapshot<'_>) -> Result<(), String> {
         Ok(())
     }
+    fn start_job(&mut self, _job: crate::engine::BackgroundJob) {}
+    fn cancel_job(&mut self) {}
     fn load_snapshot(
         &mut self,
         _store: &mut Store,

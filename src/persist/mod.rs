@@ -8,5 +8,6 @@ pub mod aof;
 pub mod digest;
 pub mod disk;
 pub mod load;
+pub mod pieces;
 pub mod rdb;
 pub mod snapshot_file;

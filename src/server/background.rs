@@ -25,7 +25,7 @@ pub async fn run(shared: Arc<Shared>) {
             let more = (0..EXPIRE_ROUNDS_MAX).all(|_| engine.expire_cycle(now));
             let mut served = now;
             engine.serve_ready(&mut served);
-            durability::tick(&shared, &mut engine);
+            durability::tick(&shared, &mut engine, now);
             let used = engine.outside.used_memory_bytes();
             engine.used_memory_bytes.store(used, Relaxed);
             engine.stats.peak_memory_bytes.fetch_max(used, Relaxed);

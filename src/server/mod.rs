@@ -46,6 +46,8 @@ pub struct Shared {
     pub policy: Arc<policy::ConnectionPolicy>,
     /// The append-only log.
     pub log: Arc<durability::log::Log>,
+    /// Snapshots and rewrites in the background.
+    pub jobs: Arc<durability::jobs::Jobs>,
     /// The script that keeps the engine beyond its time limit.
     pub busy: Arc<fiber::Busy>,
     /// Number of network threads; with one, every batch runs alone on the engine.
@@ -93,6 +95,11 @@ impl Shared {
                 return None;
             }
         }
+    }
+
+    /// The engine, beside other readers, for a thread that has nothing else to do than to wait for it.
+    pub fn read_patiently(&self) -> RwLockReadGuard<'_, Engine> {
+        self.engine.read()
     }
 
     /// The engine, alone, for a thread that has nothing else to do than to wait for it.

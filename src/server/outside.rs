@@ -1,5 +1,6 @@
 //! What the engine asks of the process: shutdown, memory figures, applied settings.
 
+use super::durability::jobs::Jobs;
 use super::durability::log::Log;
 use super::durability::snapshots;
 use super::fiber::Busy;
@@ -7,7 +8,9 @@ use super::garbage::Garbage;
 use super::log;
 use super::policy::ConnectionPolicy;
 use crate::engine::time::Moment;
-use crate::engine::{CpuTimes, Memory, Outside, RunningScript, ShutdownOptions, Snapshot};
+use crate::engine::{
+    BackgroundJob, CpuTimes, Memory, Outside, RunningScript, ShutdownOptions, Snapshot,
+};
 use crate::settings::Settings;
 use crate::store::keyspace::Store;
 use std::any::Any;
@@ -24,6 +27,7 @@ pub struct Process {
     pub startup_bytes: u64,
     pub busy: Arc<Busy>,
     pub log: Arc<Log>,
+    pub jobs: Arc<Jobs>,
 }
 
 impl Outside for Process {
@@ -129,7 +133,16 @@ impl Outside for Process {
     }
 
     fn save(&mut self, snapshot: &Snapshot<'_>) -> Result<(), String> {
+        let _placing = self.jobs.placing.lock();
         snapshots::save(snapshot)
+    }
+
+    fn start_job(&mut self, job: BackgroundJob) {
+        self.jobs.start(job);
+    }
+
+    fn cancel_job(&mut self) {
+        self.jobs.cancel();
     }
 
     fn load_snapshot(

@@ -1,6 +1,7 @@
 //! Builds the server from its settings and runs it to its end.
 
 use super::clock::MachineClock;
+use super::durability::jobs::{self, Jobs};
 use super::durability::log::Log;
 use super::fiber::Busy;
 use super::garbage::Garbage;
@@ -51,6 +52,7 @@ pub fn run(settings: Settings) -> io::Result<()> {
     };
     let threads = settings.io_threads.max(1) as usize;
     let pidfile = settings.pidfile.clone();
+    let log_folder = settings.appenddirname.clone();
     let unix_path = settings.unixsocket.clone();
     if let Some(path) = &pidfile {
         if let Err(error) = std::fs::write(path, format!("{}\n", std::process::id())) {
@@ -60,6 +62,7 @@ pub fn run(settings: Settings) -> io::Result<()> {
     let (shutdown, told_to_end) = watch::channel(None);
     let shared = Arc::new(build(settings, tcp_port, threads, shutdown)?);
     durability::load::begin(&shared, 0);
+    Jobs::serve(shared.clone())?;
     tracing::info!("Server initialized");
     let runtime = current_thread_runtime()?;
     let mut senders = Vec::new();
@@ -125,6 +128,7 @@ pub fn run(settings: Settings) -> io::Result<()> {
         }
     }
     shared.log.stop();
+    jobs::remove_asides(&log_folder);
     if let Some(path) = &pidfile {
         // Gone already is as good.
         let _ = std::fs::remove_file(path);
@@ -216,8 +220,10 @@ fn build(
     let busy = Arc::new(Busy::default());
     let connections_max = Arc::new(AtomicU32::new(settings.maxclients));
     let log = Arc::new(Log::new(settings.appendfsync));
+    let jobs = Arc::new(Jobs::default());
     let process = Process {
         log: log.clone(),
+        jobs: jobs.clone(),
         garbage: Garbage::start()?,
         policy: policy.clone(),
         busy: busy.clone(),
@@ -255,6 +261,7 @@ fn build(
         time,
         policy,
         log,
+        jobs,
         busy,
         threads,
         shutdown,

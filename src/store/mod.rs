@@ -24,3 +24,4 @@ pub mod string;
 pub mod table;
 pub mod thin;
 pub mod value;
+pub mod watch;

@@ -5,7 +5,7 @@ use crate::engine::latency::percentile_us;
 use crate::engine::pubsub::ChannelSpace;
 use crate::engine::spec::{Categories, CommandSpec, Flags, Group, Handled, Run};
 use crate::engine::time::Moment;
-use crate::engine::{Engine, Memory};
+use crate::engine::{Engine, Loading, Memory};
 use crate::resp::args::Args;
 use crate::settings::{MaxmemoryPolicy, RANKD_VERSION, REDIS_VERSION};
 use std::fmt::Write;
@@ -313,7 +313,7 @@ fn memory(out: &mut String, source: &Source<'_>) {
     line(out, "mem_clients_slaves", 0);
     line(out, "mem_clients_normal", clients);
     line(out, "mem_cluster_links", 0);
-    line(out, "mem_aof_buffer", engine.effects.pending().len());
+    line(out, "mem_aof_buffer", engine.persistence.log.waiting_bytes);
     line(out, "mem_allocator", "jemalloc-5.3.0");
     line(out, "active_defrag_running", 0);
     line(
@@ -330,9 +330,99 @@ fn memory(out: &mut String, source: &Source<'_>) {
 
 fn persistence(out: &mut String, source: &Source<'_>) {
     let engine = source.engine;
+    let now_s = source.now.unix_us / 1_000_000;
+    let state = &engine.persistence;
+    let log = &state.log;
+    let status = |ok: bool| if ok { "ok" } else { "err" };
+    let since = |started: Option<i64>| started.map_or(-1, |started| now_s - started);
     line(out, "loading", u32::from(engine.loading.is_some()));
     line(out, "async_loading", 0);
+    line(out, "current_cow_peak", 0);
+    line(out, "current_cow_size", 0);
+    line(out, "current_cow_size_age", 0);
+    line(out, "current_fork_perc", "0.00");
+    let (processed, total) = if engine.job_is_running() {
+        (state.keys_processed, state.keys_total)
+    } else {
+        (0, 0)
+    };
+    line(out, "current_save_keys_processed", processed);
+    line(out, "current_save_keys_total", total);
     line(out, "rdb_changes_since_last_save", engine.dirty);
+    let saving = state.save_started_unix_s;
+    line(out, "rdb_bgsave_in_progress", u32::from(saving.is_some()));
+    line(out, "rdb_last_save_time", state.last_save_unix_s);
+    line(out, "rdb_last_bgsave_status", status(state.last_save_ok));
+    line(out, "rdb_last_bgsave_time_sec", state.last_save_duration_s);
+    line(out, "rdb_current_bgsave_time_sec", since(saving));
+    line(out, "rdb_saves", state.saves);
+    line(out, "rdb_last_cow_size", 0);
+    line(out, "rdb_last_load_keys_expired", state.load_keys_expired);
+    line(out, "rdb_last_load_keys_loaded", state.load_keys_loaded);
+    line(out, "aof_enabled", u32::from(log.enabled));
+    let rewriting = log.rewrite_started_unix_s;
+    line(
+        out,
+        "aof_rewrite_in_progress",
+        u32::from(rewriting.is_some()),
+    );
+    line(
+        out,
+        "aof_rewrite_scheduled",
+        u32::from(log.rewrite_scheduled),
+    );
+    line(
+        out,
+        "aof_last_rewrite_time_sec",
+        log.last_rewrite_duration_s,
+    );
+    line(out, "aof_current_rewrite_time_sec", since(rewriting));
+    line(
+        out,
+        "aof_last_bgrewrite_status",
+        status(log.last_rewrite_ok),
+    );
+    line(out, "aof_rewrites", log.rewrites);
+    line(
+        out,
+        "aof_rewrites_consecutive_failures",
+        log.rewrite_failures_in_row,
+    );
+    line(out, "aof_last_write_status", status(log.last_write_ok));
+    line(out, "aof_last_cow_size", 0);
+    line(out, "module_fork_in_progress", 0);
+    line(out, "module_fork_last_cow_size", 0);
+    if log.enabled {
+        line(out, "aof_current_size", log.current_bytes);
+        line(out, "aof_base_size", log.base_bytes);
+        line(out, "aof_pending_rewrite", 0);
+        line(out, "aof_buffer_length", log.waiting_bytes);
+        line(out, "aof_pending_bio_fsync", 0);
+        line(out, "aof_delayed_fsync", log.delayed_syncs);
+    }
+    if let Some(loading) = engine.loading {
+        loading_progress(out, loading, now_s);
+    }
+}
+
+fn loading_progress(out: &mut String, loading: Loading, now_s: i64) {
+    line(out, "loading_start_time", loading.started_unix_s);
+    line(out, "loading_total_bytes", loading.total_bytes);
+    line(out, "loading_rdb_used_mem", 0);
+    line(out, "loading_loaded_bytes", loading.loaded_bytes);
+    let part = loading.loaded_bytes as f64 / loading.total_bytes.max(1) as f64;
+    line(
+        out,
+        "loading_loaded_perc",
+        format_args!("{:.2}", part * 100.0),
+    );
+    let elapsed_s = (now_s - loading.started_unix_s).max(0);
+    let left = loading.total_bytes.saturating_sub(loading.loaded_bytes);
+    let eta_s = match loading.loaded_bytes {
+        0 => 1,
+        loaded => elapsed_s as u64 * left / loaded,
+    };
+    line(out, "loading_eta_seconds", eta_s);
 }
 
 fn statistics(out: &mut String, source: &Source<'_>) {

@@ -215,7 +215,7 @@ fn memory_stats(ctx: &mut ReadCtx<'_>, _args: Args<'_>) -> Handled {
         ("cluster.links".into(), Figure::Bytes(0)),
         (
             "aof.buffer".into(),
-            Figure::Bytes(engine.effects.pending().len() as u64),
+            Figure::Bytes(engine.persistence.log.waiting_bytes),
         ),
     ];
     for (index, db) in engine

@@ -223,6 +223,33 @@ impl LogFiles {
         Ok(())
     }
 
+    /// Puts a base and an increment behind it in the place of all files.
+    pub fn start_over(
+        &mut self,
+        base_aside: &Path,
+        increment_aside: &Path,
+        offset: u64,
+        replication_id: &str,
+    ) -> io::Result<()> {
+        let seq = self.manifest.next_increment_seq();
+        let increment = Entry {
+            name: format!("{}.{seq}.incr.aof", self.prefix),
+            seq,
+            role: Role::Increment,
+            start_offset: Some(offset),
+            replication_id: Some(replication_id.to_string()),
+        };
+        let path = self.path(&increment);
+        self.disk.rename(increment_aside, &path)?;
+        let before = self.manifest.clone();
+        self.manifest.increments.push(increment);
+        let exchanged = self.exchange_base(base_aside);
+        if exchanged.is_err() {
+            self.manifest = before;
+        }
+        exchanged
+    }
+
     /// Removes what was replaced. A file that cannot be removed is tried again the next time.
     pub fn remove_history(&mut self) -> io::Result<()> {
         if self.manifest.history.is_empty() {

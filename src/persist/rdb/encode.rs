@@ -38,6 +38,11 @@ impl Encoder {
         }
     }
 
+    /// Whether long texts are packed.
+    pub fn compresses(&self) -> bool {
+        self.compress
+    }
+
     /// What was written and not taken yet.
     pub fn bytes(&self) -> &[u8] {
         &self.out

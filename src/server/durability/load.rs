@@ -181,7 +181,11 @@ fn go_on(shared: &Shared, files: &mut LogFiles) -> io::Result<()> {
     let mut engine = shared.write_patiently();
     let offset = engine.effects.offset();
     let file = files.resume(offset, &engine.identity.replication_id)?;
-    shared.log.start(files.clone(), file, offset)?;
+    let file_len = match files.manifest().increments.last() {
+        Some(last) => files.len(last)?.unwrap_or(0),
+        None => 0,
+    };
+    shared.log.start(files.clone(), file, offset, file_len)?;
     let log: Arc<Log> = shared.log.clone();
     engine.effects.set_sink(Some(log));
     engine.persistence.log.enabled = true;

@@ -42,6 +42,14 @@ enum Piece {
         aside: PathBuf,
         answer: Sender<io::Result<()>>,
     },
+    /// Let the file that is written, which did not count so far, follow a new base in the place of all others.
+    Adopt {
+        base: PathBuf,
+        increment: PathBuf,
+        offset: u64,
+        replication_id: String,
+        answer: Sender<io::Result<()>>,
+    },
 }
 
 #[derive(Default)]
@@ -66,6 +74,7 @@ pub struct Log {
     fault: Mutex<Option<String>>,
     has_fault: AtomicBool,
     current_bytes: AtomicU64,
+    /// Bytes of all files after the last rewrite, or at the start.
     base_bytes: AtomicU64,
     thread: Mutex<Option<std::thread::JoinHandle<()>>>,
 }
@@ -106,29 +115,25 @@ impl Log {
         self.wake_waiters();
     }
 
-    /// Starts the thread, which goes on at `offset` of the stream in `file`.
+    /// Starts the thread, which goes on at `offset` of the stream in `file`, behind its `file_len` bytes.
     pub fn start(
         self: &Arc<Self>,
         files: LogFiles,
         file: Box<dyn DiskFile>,
         offset: u64,
+        file_len: u64,
     ) -> io::Result<()> {
         self.queue.lock().stop = false;
         self.appended.store(offset, Ordering::Release);
         self.durable.store(offset, Ordering::Release);
-        let (current, base) = files.sizes()?;
+        let (current, _) = files.sizes()?;
         self.current_bytes.store(current, Ordering::Relaxed);
-        self.base_bytes.store(base, Ordering::Relaxed);
-        let last = files.manifest().increments.last();
-        let good_len = match last {
-            Some(last) => files.len(last)?.unwrap_or(0),
-            None => 0,
-        };
+        self.base_bytes.store(current, Ordering::Relaxed);
         let mut writer = LogWriter {
             log: self.clone(),
             files,
             file,
-            good_len,
+            good_len: file_len,
             waiting: Vec::new(),
             written: offset,
             unsynced: false,
@@ -154,6 +159,10 @@ impl Log {
         if let Some(Err(_)) = thread.map(|thread| thread.join()) {
             tracing::warn!("The log's thread panicked");
         }
+        let mut queue = self.queue.lock();
+        queue.pieces.clear();
+        queue.bytes = 0;
+        drop(queue);
         self.clear_fault();
         self.wake_waiters();
     }
@@ -215,8 +224,31 @@ impl Log {
         self.order(Piece::Exchange { aside, answer });
     }
 
+    /// Makes the increment that is written count, behind a new base.
+    pub fn adopt(
+        &self,
+        base: PathBuf,
+        increment: PathBuf,
+        offset: u64,
+        replication_id: &str,
+        answer: Sender<io::Result<()>>,
+    ) {
+        self.order(Piece::Adopt {
+            base,
+            increment,
+            offset,
+            replication_id: replication_id.to_string(),
+            answer,
+        });
+    }
+
+    /// Without a thread the order is dropped, and with it the sender of the answer.
     fn order(&self, piece: Piece) {
-        self.queue.lock().pieces.push_back(piece);
+        let mut queue = self.queue.lock();
+        if !queue.stop && self.is_open() {
+            queue.pieces.push_back(piece);
+        }
+        drop(queue);
         self.wake.notify_one();
     }
 
@@ -353,21 +385,38 @@ impl LogWriter {
             }
             Piece::Exchange { aside, answer } => {
                 let exchanged = self.files.exchange_base(&aside);
-                if exchanged.is_ok() {
-                    if let Err(error) = self.files.remove_history() {
-                        tracing::warn!("Can't remove old files of the log: {error}");
-                    }
-                    self.count_bytes();
-                }
-                let _ = answer.send(exchanged);
+                self.after_exchange(exchanged, &answer);
+            }
+            Piece::Adopt {
+                base,
+                increment,
+                offset,
+                replication_id,
+                answer,
+            } => {
+                let adopted = self.write().and_then(|()| self.file.sync()).and_then(|()| {
+                    self.files
+                        .start_over(&base, &increment, offset, &replication_id)
+                });
+                self.after_exchange(adopted, &answer);
             }
         }
     }
 
+    fn after_exchange(&mut self, exchanged: io::Result<()>, answer: &Sender<io::Result<()>>) {
+        if exchanged.is_ok() {
+            if let Err(error) = self.files.remove_history() {
+                tracing::warn!("Can't remove old files of the log: {error}");
+            }
+            self.count_bytes();
+        }
+        let _ = answer.send(exchanged);
+    }
+
     fn count_bytes(&self) {
-        if let Ok((current, base)) = self.files.sizes() {
+        if let Ok((current, _)) = self.files.sizes() {
             self.log.current_bytes.store(current, Ordering::Relaxed);
-            self.log.base_bytes.store(base, Ordering::Relaxed);
+            self.log.base_bytes.store(current, Ordering::Relaxed);
         }
     }
 

@@ -8,6 +8,8 @@ use super::{POSITION_SHIFT, POSITIONS_END};
 use crate::limits::KEY_INLINE_LEN_MAX;
 use crate::store::slot::{SLOTS, slot};
 use crate::store::value::{Value, ValueMut, ValueRef};
+use crate::store::watch::{KeyWatch, MemberWatch};
+use std::sync::Arc;
 
 /// One key as a walk shows it; the key may be expired.
 #[derive(Clone, Copy)]
@@ -54,6 +56,8 @@ pub struct Db {
     long_key_bytes: usize,
     /// Keys by cluster slot, when they are counted.
     slot_lens: Option<Box<[u32]>>,
+    /// A snapshot that walks over this database. It goes with the content when that is taken out.
+    watch: Option<Arc<dyn KeyWatch>>,
 }
 
 impl Db {
@@ -70,6 +74,51 @@ impl Db {
             expires_len: 0,
             long_key_bytes: 0,
             slot_lens: None,
+            watch: None,
+        }
+    }
+
+    /// Has changes of keys told before they happen, or ends that.
+    pub fn set_watch(&mut self, watch: Option<Arc<dyn KeyWatch>>) {
+        self.watch = watch;
+    }
+
+    /// Which watch is set.
+    pub fn watch_id(&self) -> Option<usize> {
+        self.watch.as_ref().map(|watch| watch.id())
+    }
+
+    /// Sets the watch of a board, past the watch of its key. False when there is no big board.
+    pub fn watch_board(&mut self, key: &[u8], watch: Arc<dyn MemberWatch>) -> bool {
+        let Some(place) = self.place(key) else {
+            return false;
+        };
+        match self.table.value_mut(place) {
+            ValueMut::SortedSet(board) => board.set_watch(watch),
+            _ => false,
+        }
+    }
+
+    /// Tells the watch of a change to come.
+    #[inline]
+    fn announce(&mut self, hash: u64, key: &[u8], leaves: bool) {
+        if self.watch.is_some() {
+            self.announce_to_watch(hash, key, leaves);
+        }
+    }
+
+    #[cold]
+    fn announce_to_watch(&mut self, hash: u64, key: &[u8], leaves: bool) {
+        let Some(watch) = self.watch.clone() else {
+            return;
+        };
+        let old = self
+            .table
+            .find(hash, key)
+            .map(|(segment, spot)| segment.entry(spot));
+        let members = watch.before_change(hash >> POSITION_SHIFT, key, old, leaves);
+        if let Some(members) = members {
+            self.watch_board(key, members);
         }
     }
 
@@ -133,6 +182,7 @@ impl Db {
     pub fn get_mut(&mut self, key: &[u8], now_ms: i64) -> Option<ValueMut<'_>> {
         let hash = self.hash(key);
         let touch = self.write_touch;
+        self.announce(hash, key, false);
         let place = self.table.place(hash, key)?;
         let (segment, spot) = self.table.at_mut(place);
         if segment.is_expired(spot, now_ms) {
@@ -153,6 +203,10 @@ impl Db {
     ) -> (ValueMut<'_>, bool) {
         let hash = self.hash(key);
         let touch = self.write_touch;
+        if self.watch.is_some() {
+            let leaves = self.is_expired(key, now_ms);
+            self.announce(hash, key, leaves);
+        }
         let Some(place) = self.table.place(hash, key) else {
             let place = self.insert_absent(hash, key, make());
             return (self.table.value_mut(place), true);
@@ -194,6 +248,7 @@ impl Db {
     fn store(&mut self, key: &[u8], value: Value, keep_deadline: bool) -> Option<Value> {
         let hash = self.hash(key);
         let touch = self.write_touch;
+        self.announce(hash, key, true);
         let Some(place) = self.table.place(hash, key) else {
             self.insert_absent(hash, key, value);
             return None;
@@ -216,6 +271,7 @@ impl Db {
     pub fn take(&mut self, key: &[u8]) -> Option<(Value, Option<i64>)> {
         let hash = self.hash(key);
         let place = self.table.place(hash, key)?;
+        self.announce(hash, key, true);
         let (value, deadline) = self.table.remove(place, hash);
         self.expires_len -= usize::from(deadline.is_some());
         if key.len() > KEY_INLINE_LEN_MAX {
@@ -254,6 +310,7 @@ impl Db {
     /// Gives a key a deadline; false when the key is absent.
     pub fn set_deadline(&mut self, key: &[u8], deadline_ms: i64) -> bool {
         let hash = self.hash(key);
+        self.announce(hash, key, false);
         let new = self.table.set_deadline(hash, key, deadline_ms);
         self.expires_len += usize::from(new == Some(true));
         new.is_some()
@@ -261,6 +318,7 @@ impl Db {
 
     /// Takes the deadline from a key; false when it had none.
     pub fn clear_deadline(&mut self, key: &[u8]) -> bool {
+        self.announce(self.hash(key), key, false);
         let Some(place) = self.place(key) else {
             return false;
         };

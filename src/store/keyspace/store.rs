@@ -5,6 +5,8 @@ use super::Db;
 /// The databases by index.
 pub struct Store {
     dbs: Vec<Db>,
+    /// Content that was taken out while a snapshot walks over it.
+    retired: Vec<Db>,
 }
 
 impl Store {
@@ -15,7 +17,37 @@ impl Store {
         let dbs = (0..count as u128)
             .map(|index| Db::new(seed ^ (index << 64)))
             .collect();
-        Store { dbs }
+        Store {
+            dbs,
+            retired: Vec::new(),
+        }
+    }
+
+    /// Keeps content that was taken out for the snapshot that walks over it; handed back when there is none.
+    pub fn retire(&mut self, old: Db) -> Option<Db> {
+        if old.watch_id().is_none() {
+            return Some(old);
+        }
+        self.retired.push(old);
+        None
+    }
+
+    /// The content that has this watch, wherever it is by now.
+    pub fn watched(&self, watch: usize) -> Option<&Db> {
+        let all = self.dbs.iter().chain(&self.retired);
+        all.into_iter().find(|db| db.watch_id() == Some(watch))
+    }
+
+    /// The same, to change it.
+    pub fn watched_mut(&mut self, watch: usize) -> Option<&mut Db> {
+        let all = self.dbs.iter_mut().chain(&mut self.retired);
+        all.into_iter().find(|db| db.watch_id() == Some(watch))
+    }
+
+    /// Ends all watches; the content that was kept for them is handed out to be dropped.
+    pub fn end_watches(&mut self) -> Vec<Db> {
+        self.dbs.iter_mut().for_each(|db| db.set_watch(None));
+        std::mem::take(&mut self.retired)
     }
 
     /// Databases, not keys.

@@ -27,6 +27,7 @@ pub mod model;
 pub use range::{LexBound, LexRange, ScoreRange};
 pub use score::Score;
 
+use crate::store::watch::MemberWatch;
 use range::Edge;
 use skiplist::{Builder, Skiplist, SkiplistIter};
 use small::{Small, SmallIter};
@@ -460,6 +461,20 @@ impl SortedSet {
             found(member, score);
         }
         0
+    }
+
+    /// How many members stand before this entry, whether it is there or not. O(log n).
+    pub fn rank_before(&self, score: Score, member: &[u8]) -> usize {
+        self.rank_of_edge(Edge::BeforeEntry(score, member))
+    }
+
+    /// Has changes of members told before they happen; false for a small board.
+    pub fn set_watch(&mut self, watch: std::sync::Arc<dyn MemberWatch>) -> bool {
+        if self.is_big() {
+            // SAFETY: a tagged word points at a skiplist that this board owns alone.
+            unsafe { &mut *self.big() }.set_watch(watch);
+        }
+        self.is_big()
     }
 
     /// Builds a board from entries that ascend strictly by score and member. O(n).

@@ -19,6 +19,8 @@ use super::leaf::{BULK_LEN, Leaf, Target, Tie};
 use super::range::Edge;
 use super::score::Score;
 use super::tower::{Cursor, Tower};
+use crate::store::watch::MemberWatch;
+use std::sync::Arc;
 
 /// Records moved for each one removed while chunks of the arena are given back.
 const EVACUATED_PER_REMOVAL: usize = 4;
@@ -29,6 +31,8 @@ pub(super) struct Skiplist {
     tower: Tower,
     index: Index,
     arena: Arena,
+    /// A snapshot that walks over this board; a copy has none.
+    watch: Option<Arc<dyn MemberWatch>>,
 }
 
 // SAFETY: all memory behind the pointers is owned, and nothing in it refers to a thread.
@@ -85,6 +89,7 @@ impl Skiplist {
         let Some(handle) = self.index.find(hash, &self.arena, member) else {
             let new = f(None);
             if let Some(score) = new {
+                self.announce(member, None);
                 self.add(hash, member, score);
             }
             return Update { old: None, new };
@@ -97,11 +102,26 @@ impl Skiplist {
             };
         };
         if new != old {
+            self.announce(member, Some(old));
             self.rescore(hash, handle, member, old, new);
         }
         Update {
             old: Some(old),
             new: Some(new),
+        }
+    }
+
+    /// Tells everyone who wants to know of changes to come.
+    pub(super) fn set_watch(&mut self, watch: Arc<dyn MemberWatch>) {
+        self.watch = Some(watch);
+    }
+
+    #[inline]
+    fn announce(&mut self, member: &[u8], old: Option<Score>) {
+        if let Some(watch) = &self.watch {
+            if !watch.before_change(member, old) {
+                self.watch = None;
+            }
         }
     }
 
@@ -171,6 +191,7 @@ impl Skiplist {
         let hash = hash_of(member);
         let handle = self.index.find(hash, &self.arena, member)?;
         let score = self.arena.score(handle);
+        self.announce(member, Some(score));
         let target = Target::entry(score, member);
         let path = self.tower.descend_to_change(&target, &self.arena);
         self.index.remove(hash, handle, &self.arena);
@@ -258,7 +279,13 @@ impl Skiplist {
             left -= count;
             for handle in handles {
                 let member = self.arena.member(handle);
-                removed(member, self.arena.score(handle));
+                let score = self.arena.score(handle);
+                if let Some(watch) = &self.watch {
+                    if !watch.before_change(member, Some(score)) {
+                        self.watch = None;
+                    }
+                }
+                removed(member, score);
                 self.index.remove(hash_of(member), handle, &self.arena);
                 self.arena.remove(handle);
             }
@@ -341,6 +368,7 @@ impl Builder {
             tower: Tower::new(),
             index: Index::new(expected),
             arena: Arena::new(),
+            watch: None,
         };
         Builder {
             list,

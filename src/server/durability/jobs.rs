@@ -1,0 +1,293 @@
+//! Snapshots and rewrites in the background: one thread, one job at a time.
+//!
+//! The data is walked in pieces, each under the engine's lock for a moment, and
+//! written between them. When a job ends, however it does, no watch stays behind.
+
+use super::load::Names;
+use super::snapshots;
+use crate::engine::{BackgroundJob, Engine, Snapshot};
+use crate::persist::aof::files::LogFiles;
+use crate::persist::disk::{Disk, RealDisk};
+use crate::persist::pieces::{DbPieces, Step};
+use crate::persist::rdb::Encoder;
+use crate::persist::rdb::snapshot::{Head, write_db, write_head};
+use crate::persist::snapshot_file::{SnapshotFile, SnapshotStyle, unwritable};
+use crate::server::Shared;
+use parking_lot::Mutex;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// The way to the thread.
+pub struct Jobs {
+    sender: Sender<BackgroundJob>,
+    receiver: Mutex<Option<Receiver<BackgroundJob>>>,
+    /// Held while a snapshot is put in place, so that an older one never replaces a newer one.
+    pub placing: Mutex<()>,
+    cancelled: AtomicBool,
+}
+
+impl Default for Jobs {
+    fn default() -> Self {
+        let (sender, receiver) = channel();
+        Jobs {
+            sender,
+            receiver: Mutex::new(Some(receiver)),
+            placing: Mutex::new(()),
+            cancelled: AtomicBool::new(false),
+        }
+    }
+}
+
+impl Jobs {
+    /// Hands a job over.
+    pub fn start(&self, job: BackgroundJob) {
+        self.cancelled.store(false, Ordering::Release);
+        // The thread lives as long as the process.
+        let _ = self.sender.send(job);
+    }
+
+    /// Lets the job under way end without a result.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Release);
+    }
+
+    /// Starts the thread.
+    pub fn serve(shared: Arc<Shared>) -> io::Result<()> {
+        let Some(receiver) = shared.jobs.receiver.lock().take() else {
+            return Ok(());
+        };
+        std::thread::Builder::new()
+            .name("snapshot".to_string())
+            .spawn(move || {
+                for job in receiver {
+                    run(&shared, job);
+                }
+            })?;
+        Ok(())
+    }
+}
+
+/// Names of files that are not whole yet.
+fn aside(of: &str) -> PathBuf {
+    PathBuf::from(format!("temp-bg-{}.{of}", std::process::id()))
+}
+
+/// Removes what a cancelled job may have left.
+pub fn remove_asides(folder: &Path) {
+    for path in [
+        aside("rdb"),
+        folder.join(aside("aof")),
+        folder.join(aside("base")),
+        folder.join(aside("incr")),
+    ] {
+        // Mostly there is nothing.
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+fn run(shared: &Shared, job: BackgroundJob) {
+    let result = match job {
+        BackgroundJob::Save => save(shared),
+        BackgroundJob::Rewrite => rewrite(shared),
+        BackgroundJob::StartLog => start_log(shared),
+    };
+    let mut engine = shared.write_patiently();
+    let retired = engine.store.end_watches();
+    let now_s = shared.time.now().unix_us / 1_000_000;
+    engine.job_ended(job, result.is_ok(), now_s);
+    if job == BackgroundJob::StartLog && result.is_err() {
+        engine.effects.set_sink(None);
+        shared.log.stop();
+    }
+    super::renew_refusal(shared, &mut engine);
+    drop(engine);
+    drop(retired);
+    let name = match job {
+        BackgroundJob::Save => "Background saving",
+        BackgroundJob::Rewrite => "Background AOF rewrite",
+        BackgroundJob::StartLog => "Starting the append only file",
+    };
+    match result {
+        Ok(()) => tracing::info!("{name} terminated with success"),
+        Err(error) => tracing::warn!("{name} failed: {error}"),
+    }
+}
+
+/// What was fixed when the walk began.
+struct Begun {
+    head: Head,
+    style: SnapshotStyle,
+    names: Names,
+    /// The databases with keys: their keys, those with deadlines.
+    dbs: Vec<(usize, usize, usize, Arc<DbPieces>)>,
+    dirty: u64,
+}
+
+fn begin(shared: &Shared, engine: &mut Engine, log_base: bool) -> Begun {
+    let now = shared.time.now();
+    let snapshot = Snapshot {
+        store: &engine.store,
+        settings: &engine.settings,
+        replication_id: &engine.identity.replication_id,
+        offset: engine.effects.offset(),
+        now,
+    };
+    let head = snapshots::head(&snapshot, log_base);
+    let style = snapshots::style(&engine.settings, now);
+    let mut dbs = Vec::new();
+    for index in 0..engine.store.len() {
+        let (keys, deadlines) = (engine.db(index).len(), engine.db(index).expires_len());
+        if keys > 0 {
+            let pieces = DbPieces::begin(&mut engine.store, index, style.clocks, style.compress);
+            dbs.push((index, keys, deadlines, pieces));
+        }
+    }
+    engine.persistence.keys_processed = 0;
+    engine.persistence.keys_total = engine.store.keys_len() as u64;
+    Begun {
+        head,
+        style,
+        names: Names::of(&engine.settings),
+        dbs,
+        dirty: engine.dirty,
+    }
+}
+
+/// Writes everything as it was at the beginning.
+fn write(shared: &Shared, begun: &Begun, path: &Path, aside: &Path) -> io::Result<SnapshotFile> {
+    let disk: Arc<dyn Disk> = Arc::new(RealDisk);
+    let mut file = SnapshotFile::begin(disk, path, aside, begun.style)?;
+    let mut out = Encoder::new(begun.style.compress);
+    write_head(&mut out, &begun.head);
+    for (index, keys, deadlines, pieces) in &begun.dbs {
+        write_db(&mut out, *index, *keys, *deadlines);
+        file.write(&out.take())?;
+        loop {
+            if shared.jobs.cancelled.load(Ordering::Acquire) {
+                return Err(io::Error::other("the server ends"));
+            }
+            let bytes = match pieces.next_step() {
+                Step::Read => pieces.read_piece(&shared.read_patiently().store),
+                Step::Write => {
+                    pieces.write_piece(&mut shared.write_patiently().store);
+                    continue;
+                }
+                Step::Done => break,
+            };
+            file.write(&bytes)?;
+        }
+        file.write(&pieces.take())?;
+        if let Some(type_name) = pieces.unwritable() {
+            return Err(unwritable(type_name));
+        }
+        shared.write_patiently().persistence.keys_processed += pieces.keys();
+    }
+    file.write(&out.take())?;
+    Ok(file)
+}
+
+fn save(shared: &Shared) -> io::Result<()> {
+    let begun = begin(shared, &mut shared.write_patiently(), false);
+    let file = write(shared, &begun, &begun.names.snapshot, &aside("rdb"))?;
+    let placing = shared.jobs.placing.lock();
+    if shared.jobs.cancelled.load(Ordering::Acquire) {
+        return Err(io::Error::other("the server ends"));
+    }
+    file.finish()?;
+    drop(placing);
+    let mut engine = shared.write_patiently();
+    engine.dirty = engine.dirty.saturating_sub(begun.dirty);
+    Ok(())
+}
+
+/// Writes a new base while the log goes on in a new increment.
+fn rewrite(shared: &Shared) -> io::Result<()> {
+    if !shared.log.is_open() {
+        return rewrite_closed(shared);
+    }
+    let (answer, rotated) = channel();
+    let begun = {
+        let mut engine = shared.write_patiently();
+        // A new file has to name its database.
+        engine.effects.forget_selected_db();
+        let offset = engine.effects.offset();
+        shared
+            .log
+            .rotate(offset, &engine.identity.replication_id, answer);
+        begin(shared, &mut engine, true)
+    };
+    rotated.recv().map_err(|_| log_ended())??;
+    let folder = begun.names.folder.clone();
+    let base = folder.join(aside("base"));
+    write(shared, &begun, &base, &folder.join(aside("aof")))?.finish()?;
+    let (answer, exchanged) = channel();
+    shared.log.exchange(base, answer);
+    exchanged.recv().map_err(|_| log_ended())?
+}
+
+fn log_ended() -> io::Error {
+    io::Error::other("the log was closed meanwhile")
+}
+
+/// Writes a log's files although none is kept, as BGREWRITEAOF of Redis does.
+fn rewrite_closed(shared: &Shared) -> io::Result<()> {
+    let begun = begin(shared, &mut shared.write_patiently(), true);
+    let (mut files, base) = start_over(shared, &begun)?;
+    let increment = files.folder().join(aside("incr"));
+    drop(RealDisk.create(&increment)?);
+    files.start_over(
+        &base,
+        &increment,
+        begun.head.offset,
+        &begun.head.replication_id,
+    )?;
+    files.remove_history()
+}
+
+/// Writes a base that is not in place yet.
+fn start_over(shared: &Shared, begun: &Begun) -> io::Result<(LogFiles, PathBuf)> {
+    let disk: Arc<dyn Disk> = Arc::new(RealDisk);
+    let (folder, prefix) = (&begun.names.folder, begun.names.prefix());
+    disk.create_folder(folder)?;
+    let files = match LogFiles::open(disk.clone(), folder, &prefix)? {
+        Some(files) => files,
+        None => LogFiles::new(disk, folder, &prefix)?,
+    };
+    let base = folder.join(aside("base"));
+    write(shared, begun, &base, &folder.join(aside("aof")))?.finish()?;
+    Ok((files, base))
+}
+
+/// Begins to keep a log: effects go to an increment that counts once the base is written.
+fn start_log(shared: &Shared) -> io::Result<()> {
+    let disk: Arc<dyn Disk> = Arc::new(RealDisk);
+    let begun = {
+        let mut engine = shared.write_patiently();
+        let names = Names::of(&engine.settings);
+        let prefix = names.prefix();
+        disk.create_folder(&names.folder)?;
+        let files = match LogFiles::open(disk.clone(), &names.folder, &prefix)? {
+            Some(files) => files,
+            None => LogFiles::new(disk.clone(), &names.folder, &prefix)?,
+        };
+        let file = disk.create(&names.folder.join(aside("incr")))?;
+        let offset = engine.effects.offset();
+        shared.log.start(files, file, offset, 0)?;
+        engine.effects.set_sink(Some(shared.log.clone()));
+        engine.persistence.log.enabled = true;
+        begin(shared, &mut engine, true)
+    };
+    let folder = begun.names.folder.clone();
+    let base = folder.join(aside("base"));
+    write(shared, &begun, &base, &folder.join(aside("aof")))?.finish()?;
+    let (answer, adopted) = channel();
+    let increment = folder.join(aside("incr"));
+    let id = &begun.head.replication_id;
+    shared
+        .log
+        .adopt(base, increment, begun.head.offset, id, answer);
+    adopted.recv().map_err(|_| log_ended())?
+}
