@@ -14,6 +14,8 @@ export RANKD_REAL_SERVERS=${RANKD_REAL_SERVERS:-$RANKD_CACHE/bin}
 export RANKD_TCL=${RANKD_TCL:-$RANKD_CACHE/tcl-suite}
 export RANKD_PYTHONPATH=${RANKD_PYTHONPATH:-$RANKD_CACHE/python}
 export RANKD_NODE_PATH=${RANKD_NODE_PATH:-$RANKD_CACHE/node}
+# One seed for all random tests, so that a run can be trusted to be the last one again; RANKD_SEED=$RANDOM explores.
+export RANKD_SEED=${RANKD_SEED:-20261130}
 export PATH="$RANKD_REAL_SERVERS:$PATH"
 
 say() { printf '%s\n' "$*"; }
