@@ -250,6 +250,7 @@ impl Kind {
 }
 
 fn confirm(ctx: &mut ControlCtx<'_>, word: &str, name: Option<&[u8]>, count: usize) {
+    ctx.session.reply_is_push = true;
     ctx.reply.push(3);
     ctx.reply.bulk(word.as_bytes());
     match name {

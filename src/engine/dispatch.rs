@@ -390,6 +390,9 @@ impl Engine {
     }
 
     fn drop_unwanted_reply(&self, session: &mut Session, reply: &mut Reply, mark: usize) {
+        if std::mem::take(&mut session.reply_is_push) {
+            return;
+        }
         match session.reply_mode {
             ReplyMode::On => {}
             ReplyMode::Off => reply.truncate(mark),

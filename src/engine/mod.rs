@@ -85,7 +85,7 @@ pub struct Engine {
     /// Whether deadlines are looked after by the active cycle (DEBUG SET-ACTIVE-EXPIRE).
     pub active_expire: bool,
     pub rates: rates::Rates,
-    watchers: HashMap<(usize, Box<[u8]>), Vec<Arc<Client>>>,
+    watchers: HashMap<(usize, Box<[u8]>), Vec<Watcher>>,
     /// Unix milliseconds until which commands are held back, 0 without a pause.
     pause_until_ms: AtomicI64,
     pause_all: AtomicBool,
@@ -218,6 +218,13 @@ pub struct ShutdownOptions {
 pub enum PauseKind {
     Write,
     All,
+}
+
+/// A client that watches a key.
+struct Watcher {
+    client: Arc<Client>,
+    /// The key was past its deadline already, so that its removal is no change.
+    was_expired: bool,
 }
 
 /// What one call changed, gathered while its handler runs.
@@ -416,24 +423,48 @@ impl Engine {
     }
 
     /// A key changed: transactions that watch it are off.
-    pub fn key_changed(&self, db: usize, key: &[u8]) {
+    pub fn key_changed(&mut self, db: usize, key: &[u8]) {
         if self.watchers.is_empty() {
             return;
         }
-        if let Some(watchers) = self.watchers.get(&(db, key) as &dyn WatchName) {
-            for client in watchers {
-                client.watch_broken.store(true, Relaxed);
+        let present = self.db(db).entry(key).is_some();
+        let Some(watchers) = self.watchers.get_mut(&(db, key) as &dyn WatchName) else {
+            return;
+        };
+        for watcher in watchers {
+            if watcher.was_expired && !present {
+                // It was past its deadline when the watch began, and only now it is removed.
+                watcher.was_expired = false;
+            } else {
+                watcher.client.watch_broken.store(true, Relaxed);
             }
         }
     }
 
-    /// All keys of a database changed (FLUSHDB, SWAPDB): watched keys that exist here, or in `also`, count as changed.
-    pub fn db_changed(&self, db: usize, also: Option<usize>, now: Moment) {
-        for ((of, key), watchers) in &self.watchers {
-            let exists_in = |index: usize| self.db(index).get(key, now.unix_ms()).is_some();
-            if *of == db && (exists_in(db) || also.is_some_and(exists_in)) {
-                for client in watchers {
-                    client.watch_broken.store(true, Relaxed);
+    /// All keys of a database are about to change (FLUSHDB, SWAPDB), which gets the content of `replacement` if there
+    /// is one. A watched key that is missing or expired before and after did not change.
+    pub fn db_changes(&mut self, db: usize, replacement: Option<usize>, now: Moment) {
+        let Engine { store, watchers, .. } = self;
+        let now_ms = now.unix_ms();
+        let present = |index: usize, key: &[u8]| store.db(index).is_some_and(|db| db.entry(key).is_some());
+        for ((of, key), watchers) in watchers.iter_mut().filter(|((of, _), _)| *of == db) {
+            let before = present(*of, key);
+            let after = replacement.is_some_and(|index| present(index, key));
+            let expired_after = replacement
+                .and_then(|index| store.db(index))
+                .is_some_and(|db| db.is_expired(key, now_ms));
+            if !before && !after {
+                continue;
+            }
+            for watcher in watchers {
+                if watcher.was_expired && !after {
+                    watcher.was_expired = false;
+                } else if watcher.was_expired && expired_after {
+                    // Expired it was and expired it stays.
+                } else if !before && expired_after {
+                    watcher.was_expired = true;
+                } else {
+                    watcher.client.watch_broken.store(true, Relaxed);
                 }
             }
         }
@@ -441,7 +472,7 @@ impl Engine {
 
     /// Removes all keys of a database.
     pub fn flush_db(&mut self, index: usize, now: Moment) {
-        self.db_changed(index, None, now);
+        self.db_changes(index, None, now);
         let old = self.db_mut(index).clear();
         self.blocking.signal_db(index);
         if let Some(old) = self.store.retire(old).filter(|old| !old.is_empty()) {
@@ -454,8 +485,8 @@ impl Engine {
         if first == second {
             return;
         }
-        self.db_changed(first, Some(second), now);
-        self.db_changed(second, Some(first), now);
+        self.db_changes(first, Some(second), now);
+        self.db_changes(second, Some(first), now);
         self.store.swap(first, second);
         self.blocking.signal_db(first);
         self.blocking.signal_db(second);
@@ -467,22 +498,20 @@ impl Engine {
         if session.watched.contains(&name) {
             return;
         }
-        session
-            .watched_expired
-            .push(self.db(session.db).is_expired(key, now.unix_ms()));
+        let was_expired = self.db(session.db).is_expired(key, now.unix_ms());
         session.watched.push(name.clone());
-        self.watchers
-            .entry(name)
-            .or_default()
-            .push(session.client.clone());
+        let watcher = Watcher {
+            client: session.client.clone(),
+            was_expired,
+        };
+        self.watchers.entry(name).or_default().push(watcher);
     }
 
     /// Forgets all watched keys of a session.
     pub fn unwatch(&mut self, session: &mut Session) {
-        session.watched_expired.clear();
         for name in std::mem::take(&mut session.watched) {
             if let Some(watchers) = self.watchers.get_mut(&name) {
-                watchers.retain(|client| client.id != session.client.id);
+                watchers.retain(|watcher| watcher.client.id != session.client.id);
                 if watchers.is_empty() {
                     self.watchers.remove(&name);
                 }
@@ -493,12 +522,13 @@ impl Engine {
 
     /// Whether a watched key changed, or fell to its deadline since the watch began.
     pub fn watch_is_broken(&self, session: &Session, now: Moment) -> bool {
-        session.client.watch_broken.load(Relaxed)
-            || session.watched.iter().zip(&session.watched_expired).any(
-                |((db, key), was_expired)| {
-                    !was_expired && self.db(*db).is_expired(key, now.unix_ms())
-                },
-            )
+        let fell = |name: &(usize, Box<[u8]>)| {
+            let me = |watcher: &&Watcher| watcher.client.id == session.client.id;
+            let watcher = self.watchers.get(name).and_then(|watchers| watchers.iter().find(me));
+            watcher.is_some_and(|watcher| !watcher.was_expired)
+                && self.db(name.0).is_expired(&name.1, now.unix_ms())
+        };
+        session.client.watch_broken.load(Relaxed) || session.watched.iter().any(fell)
     }
 
     /// Number of keys that someone watches.

@@ -53,9 +53,9 @@ pub struct Session {
     pub transaction: Option<Transaction>,
     /// The watched keys, with their database.
     pub watched: Vec<(usize, Box<[u8]>)>,
-    /// A watched key was already past its deadline when the watch began.
-    pub watched_expired: Vec<bool>,
     pub reply_mode: ReplyMode,
+    /// The reply under way is made of pushes, which CLIENT REPLY does not hold back.
+    pub reply_is_push: bool,
     pub origin: Origin,
     /// Close the connection once the replies are written.
     pub close: bool,
@@ -81,8 +81,8 @@ impl Session {
             authenticated,
             transaction: None,
             watched: Vec::new(),
-            watched_expired: Vec::new(),
             reply_mode: ReplyMode::On,
+            reply_is_push: false,
             origin: Origin::Client,
             close: false,
             channels: Vec::new(),

@@ -4,7 +4,7 @@ use super::Shared;
 use super::fiber::Killed;
 use crate::commands::connection::{greet, log_in};
 use crate::engine::dispatch::refuse_transaction;
-use crate::engine::session::Session;
+use crate::engine::session::{Session, Transaction};
 use crate::engine::spec::Flags;
 use crate::engine::table::Resolved;
 use crate::resp::args::Args;
@@ -84,6 +84,25 @@ pub fn answer(
             reply.error(BUSY);
             Ok(())
         }
+        "multi" if session.transaction.is_none() => {
+            session.transaction = Some(Transaction::default());
+            session.publish_counts();
+            reply.ok();
+            Ok(())
+        }
+        "discard" if session.transaction.is_some() && session.watched.is_empty() => {
+            session.transaction = None;
+            session.publish_counts();
+            reply.ok();
+            Ok(())
+        }
+        "exec" if session.transaction.is_some() && session.watched.is_empty() => {
+            session.transaction = None;
+            session.publish_counts();
+            reply.error(&format!("EXECABORT Transaction discarded because of: {BUSY}"));
+            Ok(())
+        }
+        "exec" if session.transaction.is_some() => return Answer::Later,
         _ if command.flags.contains(Flags::ALLOW_BUSY) => return Answer::Later,
         _ => {
             refuse_transaction(session);

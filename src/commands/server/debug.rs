@@ -173,14 +173,13 @@ fn protocol(ctx: &mut ControlCtx<'_>, kind: &[u8]) -> Handled {
             }
         }
         b"attrib" => {
-            if reply.protocol() == Protocol::Resp2 {
-                return Err(CommandError::Text("ERR RESP2 does not support attributes"));
+            if reply.protocol() == Protocol::Resp3 {
+                reply.attribute(1);
+                reply.bulk(b"key-popularity");
+                reply.array(2);
+                reply.bulk(b"key:123");
+                reply.integer(90);
             }
-            reply.attribute(1);
-            reply.bulk(b"key-popularity");
-            reply.array(2);
-            reply.bulk(b"key:123");
-            reply.integer(90);
             reply.bulk(b"Some real reply following the attribute");
         }
         b"push" => {
