@@ -61,6 +61,7 @@ pub const FAMILIES: &[&[CommandSpec]] = &[
     sorted_sets::SCAN_COMMANDS,
     strings::COMMANDS,
     scripting::COMMANDS,
+    scripting::FUNCTION_COMMANDS,
     server::COMMANDS,
     server::COMMAND_COMMANDS,
     server::CONFIG_COMMANDS,

@@ -444,9 +444,12 @@ impl Engine {
     /// All keys of a database are about to change (FLUSHDB, SWAPDB), which gets the content of `replacement` if there
     /// is one. A watched key that is missing or expired before and after did not change.
     pub fn db_changes(&mut self, db: usize, replacement: Option<usize>, now: Moment) {
-        let Engine { store, watchers, .. } = self;
+        let Engine {
+            store, watchers, ..
+        } = self;
         let now_ms = now.unix_ms();
-        let present = |index: usize, key: &[u8]| store.db(index).is_some_and(|db| db.entry(key).is_some());
+        let present =
+            |index: usize, key: &[u8]| store.db(index).is_some_and(|db| db.entry(key).is_some());
         for ((of, key), watchers) in watchers.iter_mut().filter(|((of, _), _)| *of == db) {
             let before = present(*of, key);
             let after = replacement.is_some_and(|index| present(index, key));
@@ -524,7 +527,10 @@ impl Engine {
     pub fn watch_is_broken(&self, session: &Session, now: Moment) -> bool {
         let fell = |name: &(usize, Box<[u8]>)| {
             let me = |watcher: &&Watcher| watcher.client.id == session.client.id;
-            let watcher = self.watchers.get(name).and_then(|watchers| watchers.iter().find(me));
+            let watcher = self
+                .watchers
+                .get(name)
+                .and_then(|watchers| watchers.iter().find(me));
             watcher.is_some_and(|watcher| !watcher.was_expired)
                 && self.db(name.0).is_expired(&name.1, now.unix_ms())
         };

@@ -99,7 +99,9 @@ pub fn answer(
         "exec" if session.transaction.is_some() && session.watched.is_empty() => {
             session.transaction = None;
             session.publish_counts();
-            reply.error(&format!("EXECABORT Transaction discarded because of: {BUSY}"));
+            reply.error(&format!(
+                "EXECABORT Transaction discarded because of: {BUSY}"
+            ));
             Ok(())
         }
         "exec" if session.transaction.is_some() => return Answer::Later,

@@ -7,6 +7,9 @@ use crate::resp::args::Args;
 use crate::resp::reply::Reply;
 use crate::script::{LogLevel, Replication, ScriptFlags, ScriptHost, Verdict};
 
+/// Longest run of a library's source (Redis: 500 ms).
+const FUNCTION_LOAD_NS_MAX: u64 = 500_000_000;
+
 /// One run of one script.
 pub struct Host<'h, 'c> {
     ctx: &'h mut ControlCtx<'c>,
@@ -14,6 +17,7 @@ pub struct Host<'h, 'c> {
     session: Session,
     started_ns: u64,
     dirty_before: u64,
+    loading: bool,
 }
 
 impl<'h, 'c> Host<'h, 'c> {
@@ -28,7 +32,15 @@ impl<'h, 'c> Host<'h, 'c> {
             session,
             started_ns,
             dirty_before,
+            loading: false,
         }
+    }
+
+    /// For the source of a library, which calls no commands and has to be done soon.
+    pub fn for_loading(ctx: &'h mut ControlCtx<'c>) -> Self {
+        let mut host = Self::new(ctx, ScriptFlags::NO_WRITES, true);
+        host.loading = true;
+        host
     }
 
     /// Leaves the engine as scripts find it.
@@ -63,6 +75,14 @@ impl ScriptHost for Host<'_, '_> {
 
     fn pause_point(&mut self) -> Verdict {
         let now = self.ctx.engine.time.now();
+        if self.loading {
+            let spent_ns = now.monotonic_ns.saturating_sub(self.started_ns);
+            return if spent_ns > FUNCTION_LOAD_NS_MAX {
+                Verdict::Kill
+            } else {
+                Verdict::Continue
+            };
+        }
         let script = RunningScript {
             running_ms: now.monotonic_ns.saturating_sub(self.started_ns) / 1_000_000,
             busy_after_ms: self.ctx.engine.settings.busy_reply_threshold,

@@ -1,6 +1,9 @@
 //! EVAL and its kin, SCRIPT: Lua scripts of clients.
 
+mod functions;
 mod host;
+
+pub use functions::COMMANDS as FUNCTION_COMMANDS;
 
 use crate::engine::ctx::{ControlCtx, ReadCtx};
 use crate::engine::spec::{
@@ -9,6 +12,7 @@ use crate::engine::spec::{
 use crate::resp::args::Args;
 use crate::resp::error::CommandError;
 use crate::resp::number::parse_i64;
+use crate::script::functions::Functions;
 use crate::script::{Ended, Interpreter, Origin, ScriptFlags, ScriptId, ScriptSha};
 use host::Host;
 use std::sync::Mutex;
@@ -193,14 +197,21 @@ pub const COMMANDS: &[CommandSpec] = &[
     },
 ];
 
-/// The interpreter as the engine keeps it. The lock is never waited for: who reaches the engine alone reaches this
-/// alone; it only lets the engine be shared between threads.
-type Kept = Mutex<Interpreter>;
+/// What scripts leave in the engine.
+#[derive(Default)]
+pub(super) struct Scripts {
+    pub interpreter: Interpreter,
+    pub functions: Functions,
+}
 
-/// Takes the interpreter out of the engine for one command; it is made when first asked for.
-fn with_interpreter<R>(
+/// The scripts as the engine keeps them. The lock is never waited for: who reaches the engine alone reaches this
+/// alone; it only lets the engine be shared between threads.
+type Kept = Mutex<Scripts>;
+
+/// Takes the scripts out of the engine for one command; they are made when first asked for.
+fn with_scripts<R>(
     ctx: &mut ControlCtx<'_>,
-    run: impl FnOnce(&mut Interpreter, &mut ControlCtx<'_>) -> R,
+    run: impl FnOnce(&mut Scripts, &mut ControlCtx<'_>) -> R,
 ) -> R {
     let mut kept = ctx
         .engine
@@ -208,12 +219,19 @@ fn with_interpreter<R>(
         .take()
         .and_then(|extension| extension.downcast::<Kept>().ok())
         .unwrap_or_default();
-    let interpreter = kept
+    let scripts = kept
         .get_mut()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let result = run(interpreter, ctx);
+    let result = run(scripts, ctx);
     ctx.engine.extension = Some(kept);
     result
+}
+
+fn with_interpreter<R>(
+    ctx: &mut ControlCtx<'_>,
+    run: impl FnOnce(&mut Interpreter, &mut ControlCtx<'_>) -> R,
+) -> R {
+    with_scripts(ctx, |scripts, ctx| run(&mut scripts.interpreter, ctx))
 }
 
 fn eval(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
@@ -233,8 +251,8 @@ fn evalsha_ro(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
 }
 
 /// The number of keys behind the script.
-fn key_count(args: Args<'_>) -> Result<usize, CommandError> {
-    let count = parse_i64(args.arg(2)).ok_or(CommandError::NotInteger)?;
+fn key_count(args: Args<'_>, not_a_number: &'static str) -> Result<usize, CommandError> {
+    let count = parse_i64(args.arg(2)).ok_or(CommandError::Text(not_a_number))?;
     if count > (args.len() - 3) as i64 {
         return Err(CommandError::Text(
             "ERR Number of keys can't be greater than number of args",
@@ -244,7 +262,7 @@ fn key_count(args: Args<'_>) -> Result<usize, CommandError> {
 }
 
 fn run_script(ctx: &mut ControlCtx<'_>, args: Args<'_>, by_sha: bool, read_only: bool) -> Handled {
-    let keys = key_count(args)?;
+    let keys = key_count(args, "ERR value is not an integer or out of range")?;
     with_interpreter(ctx, |interpreter, ctx| {
         let id = find_script(interpreter, args.arg(1), by_sha)?;
         let flags = interpreter.script(id).flags;

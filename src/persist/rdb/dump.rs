@@ -7,6 +7,9 @@ use super::{Limits, VALKEY_VERSION, VERSION, VERSION_MAX, decode_value};
 use crate::store::value::{Value, ValueRef};
 use crc_fast::CrcAlgorithm;
 
+/// Opcode of a library of functions (Redis: RDB_OPCODE_FUNCTION2).
+const FUNCTION: u8 = 245;
+
 /// Two bytes of version and eight of checksum end a payload.
 const FOOTER_LEN: usize = 10;
 
@@ -16,10 +19,40 @@ pub fn encode(value: ValueRef<'_>, compress: bool) -> Option<Vec<u8>> {
     let mut encoder = Encoder::new(compress);
     encoder.byte(kind);
     encoder.value(value);
+    close(&mut encoder);
+    Some(encoder.take())
+}
+
+/// Version and checksum.
+fn close(encoder: &mut Encoder) {
     encoder.raw(&(VERSION as u16).to_le_bytes());
     let checksum = crc_fast::checksum(CrcAlgorithm::Crc64Redis, encoder.bytes());
     encoder.raw(&checksum.to_le_bytes());
-    Some(encoder.take())
+}
+
+/// The payload of FUNCTION DUMP: the source of each library.
+pub fn encode_functions<'s>(sources: impl Iterator<Item = &'s [u8]>, compress: bool) -> Vec<u8> {
+    let mut encoder = Encoder::new(compress);
+    for source in sources {
+        encoder.byte(FUNCTION);
+        encoder.string(source);
+    }
+    close(&mut encoder);
+    encoder.take()
+}
+
+/// The sources in a payload that [`is_whole`]; None when it holds anything else.
+pub fn decode_functions(payload: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let body = &payload[..payload.len().checked_sub(FOOTER_LEN)?];
+    let mut input = Input::new(body);
+    let mut sources = Vec::new();
+    while input.offset() < body.len() as u64 {
+        if input.byte().ok()? != FUNCTION {
+            return None;
+        }
+        sources.push(input.string().ok()?.to_vec());
+    }
+    Some(sources)
 }
 
 /// Whether version and checksum of a payload hold.
