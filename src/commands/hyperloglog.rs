@@ -35,7 +35,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         flags: Flags::READONLY,
         categories: Categories::HYPERLOGLOG,
         keys: &[KeySpec {
-            notes: "RW because it may change the internal representation of the key, and propagate to replicas",
+            notes: "may rewrite the value in its other form",
             ..KeySpec::range(1, -1, 1, KeyFlags::RW.union(KeyFlags::ACCESS))
         }],
         tips: &[],

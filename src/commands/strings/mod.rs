@@ -110,7 +110,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         flags: WRITE_FAST,
         categories: Categories::STRING,
         keys: &[KeySpec {
-            notes: "RW and UPDATE because it changes the TTL",
+            notes: "may change the deadline",
             ..KeySpec::one(
                 1,
                 KeyFlags::RW.union(KeyFlags::ACCESS).union(KeyFlags::UPDATE),
@@ -305,7 +305,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         flags: WRITE_DENYOOM,
         categories: Categories::STRING,
         keys: &[KeySpec {
-            notes: "RW and ACCESS due to the optional `GET` argument",
+            notes: "GET also reads the old value",
             ..KeySpec::one(
                 1,
                 KeyFlags::RW
