@@ -209,12 +209,12 @@ impl Engine {
     }
 
     fn queue(&self, session: &mut Session, id: CommandId, args: Args<'_>) {
-        if let Some(transaction) = &mut session.transaction {
-            if !transaction.refused {
-                let owned = OwnedArgs::from_args(args);
-                transaction.bytes += args.iter().map(<[u8]>::len).sum::<usize>();
-                transaction.commands.push((id, owned));
-            }
+        if let Some(transaction) = &mut session.transaction
+            && !transaction.refused
+        {
+            let owned = OwnedArgs::from_args(args);
+            transaction.bytes += args.iter().map(<[u8]>::len).sum::<usize>();
+            transaction.commands.push((id, owned));
         }
         session.publish_counts();
     }
@@ -284,10 +284,10 @@ impl Engine {
         if failed {
             log.block = None;
         }
-        if session.must_not_block() {
-            if let Some(block) = log.block.take() {
-                block.timeout_reply.write(reply);
-            }
+        if session.must_not_block()
+            && let Some(block) = log.block.take()
+        {
+            block.timeout_reply.write(reply);
         }
         self.dirty += log.dirty;
         if session.origin != Origin::Replay {
@@ -570,9 +570,9 @@ enum Admission {
 
 /// A command that could not be queued makes EXEC refuse the transaction.
 pub fn refuse_transaction(session: &mut Session) {
-    if session.origin == Origin::Client {
-        if let Some(transaction) = &mut session.transaction {
-            transaction.refused = true;
-        }
+    if session.origin == Origin::Client
+        && let Some(transaction) = &mut session.transaction
+    {
+        transaction.refused = true;
     }
 }

@@ -361,12 +361,12 @@ impl Engine {
             self.outside.cancel_job();
         }
         // What is half loaded must not replace what it is loaded from.
-        if wanted && self.loading.is_none() {
-            if let Err(error) = self.save(now) {
-                if !options.force {
-                    return Err(error);
-                }
-            }
+        if wanted
+            && self.loading.is_none()
+            && let Err(error) = self.save(now)
+            && !options.force
+        {
+            return Err(error);
         }
         self.pause(PauseKind::All, i64::MAX);
         self.outside.shut_down(options);
@@ -598,10 +598,10 @@ impl Engine {
 
     /// Drops a value; a big one where it disturbs nobody.
     pub fn discard(&mut self, value: Option<Value>) {
-        if let Some(value) = value {
-            if value.memory_usage() >= LAZY_FREE_BYTES_MIN {
-                self.outside.drop_later(Box::new(value));
-            }
+        if let Some(value) = value
+            && value.memory_usage() >= LAZY_FREE_BYTES_MIN
+        {
+            self.outside.drop_later(Box::new(value));
         }
     }
 

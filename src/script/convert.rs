@@ -188,7 +188,7 @@ fn write_value(lua: Lua, out: &mut Reply, place: Place) -> Outcome {
 /// As the processor cuts a double: what does not fit becomes the least integer.
 pub fn truncate(value: f64) -> i64 {
     const BEYOND: f64 = 9_223_372_036_854_775_808.0;
-    if value >= -BEYOND && value < BEYOND {
+    if (-BEYOND..BEYOND).contains(&value) {
         value as i64
     } else {
         i64::MIN

@@ -14,6 +14,7 @@ use std::any::Any;
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
 use std::slice;
 
 use mlua::ffi;
@@ -61,7 +62,7 @@ where
     const { assert!(size_of::<F>() == 0) };
     let lua = Lua(raw);
     // SAFETY: F has no bytes, and a value of it was passed to `push_function`.
-    let function = unsafe { MaybeUninit::<F>::uninit().assume_init() };
+    let function = unsafe { NonNull::<F>::dangling().read() };
     let failure = match catch_unwind(AssertUnwindSafe(|| function(lua))) {
         Ok(Ok(results)) => return results,
         Ok(Err(Raised)) => None,
@@ -485,7 +486,7 @@ impl Lua {
     }
 
     /// A string argument as C text that lives as long as the value. May raise.
-    pub fn optional_text<'a>(self, argument: c_int, default: &'a CStr) -> &'a CStr {
+    pub fn optional_text(self, argument: c_int, default: &CStr) -> &CStr {
         // SAFETY: Lua ends its strings with a NUL; the default lives long enough.
         unsafe {
             CStr::from_ptr(ffi::luaL_optlstring(

@@ -222,11 +222,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if self.mailbox.poll(cx) {
             return Poll::Ready(Event::Mail);
         }
-        if let Some(timer) = &mut self.timer {
-            if timer.as_mut().poll(cx).is_ready() {
-                self.timer = None;
-                return Poll::Ready(Event::Timer);
-            }
+        if let Some(timer) = &mut self.timer
+            && timer.as_mut().poll(cx).is_ready()
+        {
+            self.timer = None;
+            return Poll::Ready(Event::Timer);
         }
         if self.state == State::Closing {
             return Poll::Pending;
@@ -404,10 +404,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
         }
         self.output.set_protocol(session.protocol);
-        if may_run_script(self.shared.table, session, resolved) {
-            if let Some(engine) = guard.take_owned() {
-                return self.start_script(guard, engine, resolved, position, now);
-            }
+        if may_run_script(self.shared.table, session, resolved)
+            && let Some(engine) = guard.take_owned()
+        {
+            return self.start_script(guard, engine, resolved, position, now);
         }
         let outcome = match guard.hold(access) {
             Hold::Shared(engine) => {
@@ -607,10 +607,11 @@ struct NameMemory {
 impl NameMemory {
     #[inline]
     fn resolve(&mut self, table: &'static CommandTable, args: Args<'_>) -> Resolved {
-        if let Some(command) = self.command {
-            if args.name() == self.name.as_slice() && command.spec.accepts(args.len()) {
-                return Ok(command);
-            }
+        if let Some(command) = self.command
+            && args.name() == self.name.as_slice()
+            && command.spec.accepts(args.len())
+        {
+            return Ok(command);
         }
         let resolved = table.resolve(args);
         if let Ok(command) = resolved {

@@ -34,8 +34,8 @@ impl PolicyValues {
             keepalive_s: settings.tcp_keepalive,
             bulk_len_max: settings.proto_max_bulk_len.min(ARGUMENT_LEN_MAX),
             query_len_max: settings.client_query_buffer_limit,
-            normal_output: settings.client_output_buffer_limit.normal.clone(),
-            subscriber_output: settings.client_output_buffer_limit.pubsub.clone(),
+            normal_output: settings.client_output_buffer_limit.normal,
+            subscriber_output: settings.client_output_buffer_limit.pubsub,
         }
     }
 }
@@ -63,9 +63,9 @@ impl ConnectionPolicy {
     pub fn output_limit(&self, subscriber: bool) -> OutputLimit {
         let values = self.values.read();
         if subscriber {
-            values.subscriber_output.clone()
+            values.subscriber_output
         } else {
-            values.normal_output.clone()
+            values.normal_output
         }
     }
 }

@@ -54,10 +54,10 @@ pub fn run(settings: Settings) -> io::Result<()> {
     let pidfile = settings.pidfile.clone();
     let log_folder = settings.appenddirname.clone();
     let unix_path = settings.unixsocket.clone();
-    if let Some(path) = &pidfile {
-        if let Err(error) = std::fs::write(path, format!("{}\n", std::process::id())) {
-            tracing::warn!("Failed to write PID file: {error}");
-        }
+    if let Some(path) = &pidfile
+        && let Err(error) = std::fs::write(path, format!("{}\n", std::process::id()))
+    {
+        tracing::warn!("Failed to write PID file: {error}");
     }
     let (shutdown, told_to_end) = watch::channel(None);
     let shared = Arc::new(build(settings, tcp_port, threads, shutdown)?);

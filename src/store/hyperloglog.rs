@@ -387,7 +387,7 @@ pub fn count_registers(registers: &[u8; REGISTERS]) -> u64 {
 /// The estimator of O. Ertl, "New cardinality estimation algorithms for HyperLogLog
 /// sketches" (arXiv:1702.01284), algorithm 6.
 fn estimate(histogram: &Histogram) -> u64 {
-    const ALPHA_INFINITY: f64 = 0.721_347_520_444_481_703_680;
+    const ALPHA_INFINITY: f64 = 0.721_347_520_444_481_7;
     let m = REGISTERS as f64;
     let saturated = f64::from(histogram[COUNTED_BITS as usize + 1]);
     let mut z = m * tau((m - saturated) / m);

@@ -276,7 +276,7 @@ fn geoadd(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
     }
     let triples = args.from(first);
     if triples.is_empty()
-        || triples.len() % 3 != 0
+        || !triples.len().is_multiple_of(3)
         || options.contains(AddOptions::NX | AddOptions::XX)
     {
         return Err(CommandError::Syntax);

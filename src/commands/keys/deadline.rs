@@ -236,9 +236,7 @@ impl Conditions {
     fn allow(self, old: Option<i64>, new: i64) -> bool {
         match old {
             None => !self.one_set && !self.later,
-            Some(old) => {
-                !self.none_set && !(self.later && new <= old) && !(self.earlier && new >= old)
-            }
+            Some(old) => !(self.none_set || self.later && new <= old || self.earlier && new >= old),
         }
     }
 }

@@ -155,6 +155,8 @@ fn protocol(ctx: &mut ControlCtx<'_>, kind: &[u8]) -> Handled {
     match kind.to_ascii_lowercase().as_slice() {
         b"string" => reply.bulk(b"Hello World"),
         b"integer" => reply.integer(12_345),
+        // The value that Redis answers, not an attempt at pi.
+        #[allow(clippy::approx_constant)]
         b"double" => reply.double(3.141),
         b"null" => reply.null(),
         b"array" => {

@@ -147,7 +147,7 @@ fn zadd(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
         first += 1;
     }
     let pairs = args.from(first);
-    if pairs.is_empty() || pairs.len() % 2 != 0 {
+    if pairs.is_empty() || !pairs.len().is_multiple_of(2) {
         return Err(CommandError::Syntax);
     }
     options.check(pairs.len() / 2)?;

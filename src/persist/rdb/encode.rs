@@ -87,12 +87,11 @@ impl Encoder {
 
     /// A string: as a number if it spells one of 32 bits, else compressed if that is shorter, else plain.
     pub fn string(&mut self, text: &[u8]) {
-        if text.len() <= INT32_TEXT_LEN_MAX {
-            if let Some(number) = parse_canonical(text) {
-                if self.small_int(number) {
-                    return;
-                }
-            }
+        if text.len() <= INT32_TEXT_LEN_MAX
+            && let Some(number) = parse_canonical(text)
+            && self.small_int(number)
+        {
+            return;
         }
         if self.compress && text.len() >= RDB_COMPRESSED_LEN_MIN && self.compressed(text) {
             return;

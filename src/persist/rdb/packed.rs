@@ -50,7 +50,7 @@ impl Elements {
 
     /// The elements two by two; an odd one is an error.
     pub fn pairs(&self) -> Result<impl Iterator<Item = (&[u8], &[u8])>, RdbError> {
-        if self.len() % 2 != 0 {
+        if !self.len().is_multiple_of(2) {
             return Err(RdbError::Corrupt("pairs with an odd number of elements"));
         }
         let mut all = self.iter();

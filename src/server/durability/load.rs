@@ -208,7 +208,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Progress {
             next: std::time::Instant::now() + std::time::Duration::from_secs(PROGRESS_S),
         }

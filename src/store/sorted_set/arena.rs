@@ -134,7 +134,7 @@ impl Arena {
             0 => 0,
             1 if self.vacant.is_empty() => size_class(self.fill_end * GRANULE),
             // Pages of a chunk that were never written are not resident.
-            _ => whole * CHUNK_BYTES - ((self.fill_end - self.fill) * GRANULE & !4095),
+            _ => whole * CHUNK_BYTES - (((self.fill_end - self.fill) * GRANULE) & !4095),
         };
         chunks
             + self.external_bytes

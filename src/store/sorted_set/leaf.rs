@@ -105,7 +105,7 @@ fn block_layout(capacity: usize) -> Layout {
 /// The even capacity that fills the class of a leaf of `len` entries.
 fn capacity_for(len: usize) -> usize {
     let class = size_class(HEAD + (len + (len & 1)) * ENTRY);
-    ((class - HEAD) / ENTRY & !1).min(LEAF_MAX)
+    (((class - HEAD) / ENTRY) & !1).min(LEAF_MAX)
 }
 
 /// How much coarser a unit must be so that both ends fit within half of the keys.

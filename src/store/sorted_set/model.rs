@@ -114,7 +114,7 @@ impl<'a> Choices<'a> {
             _ => format!("player:{number:012}").into_bytes(),
         };
         if let Some((every, len)) = shape.long
-            && number % every == 0
+            && number.is_multiple_of(every)
         {
             member.resize(len + number as usize % 3, b'x');
         }
