@@ -1,4 +1,4 @@
-//! Reads settings, builds the server, waits for a signal.
+//! Reads settings and runs the server, or checks files.
 
 use rankd::settings::cli::{self, Command};
 use std::process::ExitCode;
@@ -13,10 +13,14 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Ok(Command::Run { settings, warnings }) => run(*settings, &warnings),
-        Ok(Command::Check { path, .. }) => {
-            eprintln!("{}: not a file that can be checked", path.display());
-            ExitCode::FAILURE
-        }
+        Ok(Command::Check { path, fix }) => match rankd::server::check::run(&path, fix) {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::FAILURE,
+            Err(error) => {
+                eprintln!("{}: {error}", path.display());
+                ExitCode::FAILURE
+            }
+        },
         Err(refusal) => {
             eprintln!("{refusal}");
             ExitCode::FAILURE

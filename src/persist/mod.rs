@@ -5,6 +5,7 @@
 //! or the engine.
 
 pub mod aof;
+pub mod check;
 pub mod digest;
 pub mod disk;
 pub mod load;

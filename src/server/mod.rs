@@ -6,6 +6,7 @@
 
 pub mod background;
 pub mod busy;
+pub mod check;
 pub mod clock;
 pub mod connection;
 pub mod durability;

@@ -75,16 +75,20 @@ fn aside(of: &str) -> PathBuf {
     PathBuf::from(format!("temp-bg-{}.{of}", std::process::id()))
 }
 
-/// Removes what a cancelled job may have left.
-pub fn remove_asides(folder: &Path) {
-    for path in [
-        aside("rdb"),
-        folder.join(aside("aof")),
-        folder.join(aside("base")),
-        folder.join(aside("incr")),
-    ] {
-        // Mostly there is nothing.
-        let _ = std::fs::remove_file(path);
+/// Removes what jobs left that a kill or the end of a server cut off, of this process or an earlier one.
+pub fn remove_asides(log_folder: &Path) {
+    for folder in [Path::new("."), log_folder] {
+        for name in RealDisk.list(folder).unwrap_or_default() {
+            let text = name.to_string_lossy();
+            let ours = ["rdb", "aof", "base", "incr"].iter().any(|end| {
+                text.strip_suffix(end)
+                    .is_some_and(|rest| rest.ends_with('.'))
+            });
+            if ours && text.starts_with("temp-bg-") {
+                // Nobody reads it; if it cannot be removed, it only takes room.
+                let _ = RealDisk.remove(&folder.join(&name));
+            }
+        }
     }
 }
 

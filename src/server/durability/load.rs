@@ -5,7 +5,7 @@
 //! the start: a server never goes on empty over data that it did not understand.
 
 use super::log::Log;
-use super::{replay, snapshots};
+use super::{jobs, replay, snapshots};
 use crate::engine::Loading;
 use crate::persist::aof::files::LogFiles;
 use crate::persist::disk::{Disk, RealDisk};
@@ -33,6 +33,7 @@ pub fn run(shared: &Shared) -> io::Result<()> {
         let engine = shared.write_patiently();
         (engine.settings.appendonly, Names::of(&engine.settings))
     };
+    jobs::remove_asides(&settings.folder);
     if appendonly {
         load_log(shared, &settings)?;
     } else {
