@@ -65,8 +65,20 @@ fn error(text: impl Into<String>) -> Option<Refusal> {
     Some(Refusal::Error(text.into()))
 }
 
+/// Whether the command has a flag; EXEC has those of what it runs.
+#[inline]
 fn has(call: &Call<'_>, flag: Flags) -> bool {
-    call.command.flags.contains(flag)
+    if call.command.flags.contains(flag) {
+        return true;
+    }
+    let Some(transaction) = &call.session.transaction else {
+        return false;
+    };
+    let queued = &transaction.commands;
+    call.command.spec.name == "exec"
+        && queued
+            .iter()
+            .any(|(id, _)| call.engine.table.get(*id).flags.contains(flag))
 }
 
 fn protected(call: &Call<'_>) -> Option<Refusal> {
@@ -114,7 +126,7 @@ fn not_in_transaction(call: &Call<'_>) -> Option<Refusal> {
 }
 
 fn script_allowed(call: &Call<'_>) -> Option<Refusal> {
-    if has(call, Flags::NOSCRIPT) {
+    if has(call, Flags::NOSCRIPT) && !call.engine.scripts_may_all {
         return error("ERR This Redis command is not allowed from script");
     }
     None
@@ -192,22 +204,7 @@ fn paused(call: &Call<'_>) -> Option<Refusal> {
     if call.session.client.has_flag(client_flags::REPLICA) {
         return None;
     }
-    let writes = has(call, Flags::WRITE)
-        || has(call, Flags::MAY_REPLICATE)
-        || (call.command.spec.name == "exec"
-            && call
-                .session
-                .transaction
-                .as_ref()
-                .is_some_and(|transaction| {
-                    transaction.commands.iter().any(|(id, _)| {
-                        call.engine
-                            .table
-                            .get(*id)
-                            .flags
-                            .intersects(Flags::WRITE | Flags::MAY_REPLICATE)
-                    })
-                }));
+    let writes = has(call, Flags::WRITE) || has(call, Flags::MAY_REPLICATE);
     let waits = match pause {
         PauseKind::All => true,
         PauseKind::Write => writes,

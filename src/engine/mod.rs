@@ -82,6 +82,10 @@ pub struct Engine {
     pub persistence: persistence::Persistence,
     /// Bytes in use, sampled by the cycle (asking the allocator costs microseconds).
     pub used_memory_bytes: AtomicU64,
+    /// Scripts may run what is denied to them (DEBUG SET-DISABLE-DENY-SCRIPTS, for tests).
+    pub scripts_may_all: bool,
+    /// What the scripts take, for INFO.
+    pub script_figures: ScriptFigures,
     /// Whether deadlines are looked after by the active cycle (DEBUG SET-ACTIVE-EXPIRE).
     pub active_expire: bool,
     pub rates: rates::Rates,
@@ -169,6 +173,19 @@ pub struct Snapshot<'a> {
     /// Where the effect stream stands.
     pub offset: u64,
     pub now: Moment,
+}
+
+/// What scripts and functions take.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ScriptFigures {
+    pub scripts: usize,
+    pub functions: usize,
+    pub libraries: usize,
+    /// Memory of the interpreter for scripts, and of the one for functions.
+    pub script_lua_bytes: usize,
+    pub function_lua_bytes: usize,
+    /// The sources of scripts.
+    pub source_bytes: usize,
 }
 
 /// A script in the middle of its run.
@@ -278,6 +295,8 @@ impl Engine {
             identity,
             used_memory_bytes: AtomicU64::new(outside.used_memory_bytes()),
             active_expire: true,
+            scripts_may_all: false,
+            script_figures: ScriptFigures::default(),
             rates: rates::Rates::default(),
             watchers: HashMap::new(),
             pause_until_ms: AtomicI64::new(0),

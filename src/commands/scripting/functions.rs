@@ -1,7 +1,7 @@
 //! FUNCTION and FCALL: libraries of functions that stay.
 
 use super::host::Host;
-use super::{check_flags, key_count, with_scripts};
+use super::{check_flags, key_count, note_end, with_scripts};
 use crate::engine::ctx::{ControlCtx, ReadCtx};
 use crate::engine::spec::{
     Begin, Categories, CommandSpec, Find, Flags, Group, Handled, KeyFlags, KeySpec, Run,
@@ -10,10 +10,11 @@ use crate::persist::rdb::dump;
 use crate::resp::args::Args;
 use crate::resp::error::CommandError;
 use crate::resp::reply::Reply;
+use crate::script::ScriptFlags;
 use crate::script::functions::{Function, FunctionError, FunctionLibrary, RestorePolicy};
 use crate::script::shebang::NAMED_FLAGS;
-use crate::script::{Ended, ScriptFlags};
 use crate::store::glob;
+use std::sync::atomic::Ordering::Relaxed;
 
 pub const COMMANDS: &[CommandSpec] =
     &[
@@ -234,7 +235,9 @@ fn call(ctx: &mut ControlCtx<'_>, args: Args<'_>, read_only: bool) -> Handled {
         let keys = key_count(args, "ERR Bad number of keys provided")?;
         check_flags(ctx, flags, read_only)?;
         let rest = args.from(3);
+        let errors_before = ctx.engine.stats.error_replies.load(Relaxed);
         let mut reply = std::mem::take(ctx.reply);
+        let mark = reply.len();
         let mut host = Host::new(ctx, flags, read_only);
         let ended = scripts.functions.run(
             &id,
@@ -245,11 +248,7 @@ fn call(ctx: &mut ControlCtx<'_>, args: Args<'_>, read_only: bool) -> Handled {
         );
         host.finish();
         *ctx.reply = reply;
-        match ended {
-            None => return Err(missing),
-            Some(Ended::Error { counted }) => ctx.note_failure(counted),
-            Some(Ended::Value) => {}
-        }
+        note_end(ctx, ended.ok_or(missing)?, mark, errors_before);
         Ok(())
     })
 }
@@ -325,7 +324,9 @@ fn function_dump(ctx: &mut ControlCtx<'_>, _args: Args<'_>) -> Handled {
 
 fn function_restore(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
     if args.len() > 4 {
-        return Err(CommandError::wrong_arity("function|restore"));
+        return Err(CommandError::Text(
+            "ERR unknown subcommand or wrong number of arguments for 'restore'. Try FUNCTION HELP.",
+        ));
     }
     let policy = match args.get(3).map(<[u8]>::to_ascii_lowercase).as_deref() {
         None | Some(b"append") => RestorePolicy::Append,

@@ -5,6 +5,7 @@ mod host;
 
 pub use functions::COMMANDS as FUNCTION_COMMANDS;
 
+use crate::engine::ScriptFigures;
 use crate::engine::ctx::{ControlCtx, ReadCtx};
 use crate::engine::spec::{
     Begin, Categories, CommandSpec, Find, Flags, Group, Handled, KeyFlags, KeySpec, Run,
@@ -16,6 +17,7 @@ use crate::script::functions::Functions;
 use crate::script::{Ended, Interpreter, Origin, ScriptFlags, ScriptId, ScriptSha};
 use host::Host;
 use std::sync::Mutex;
+use std::sync::atomic::Ordering::Relaxed;
 
 pub const COMMANDS: &[CommandSpec] = &[
     CommandSpec {
@@ -204,6 +206,20 @@ pub(super) struct Scripts {
     pub functions: Functions,
 }
 
+impl Scripts {
+    fn figures(&self) -> ScriptFigures {
+        let (script_lua_bytes, source_bytes) = self.interpreter.memory_bytes();
+        ScriptFigures {
+            scripts: self.interpreter.script_count(),
+            functions: self.functions.function_count(),
+            libraries: self.functions.libraries().len(),
+            script_lua_bytes,
+            function_lua_bytes: self.functions.memory_bytes(),
+            source_bytes,
+        }
+    }
+}
+
 /// The scripts as the engine keeps them. The lock is never waited for: who reaches the engine alone reaches this
 /// alone; it only lets the engine be shared between threads.
 type Kept = Mutex<Scripts>;
@@ -223,6 +239,7 @@ fn with_scripts<R>(
         .get_mut()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     let result = run(scripts, ctx);
+    ctx.engine.script_figures = scripts.figures();
     ctx.engine.extension = Some(kept);
     result
 }
@@ -268,16 +285,28 @@ fn run_script(ctx: &mut ControlCtx<'_>, args: Args<'_>, by_sha: bool, read_only:
         let flags = interpreter.script(id).flags;
         check_flags(ctx, flags, read_only)?;
         let rest = args.from(3);
+        let errors_before = ctx.engine.stats.error_replies.load(Relaxed);
         let mut reply = std::mem::take(ctx.reply);
+        let mark = reply.len();
         let mut host = Host::new(ctx, flags, read_only);
         let ended = interpreter.run(id, rest.first(keys), rest.from(keys), &mut host, &mut reply);
         host.finish();
         *ctx.reply = reply;
-        if let Ended::Error { counted } = ended {
-            ctx.note_failure(counted);
-        }
+        note_end(ctx, ended, mark, errors_before);
         Ok(())
     })
+}
+
+/// Counts a run that answered with an error, raised or returned. An error that a command of the script was counted
+/// for is not counted again.
+fn note_end(ctx: &mut ControlCtx<'_>, ended: Ended, mark: usize, errors_before: u64) {
+    let is_error = ctx.reply.as_bytes().get(mark) == Some(&b'-');
+    let counted = ctx.engine.stats.error_replies.load(Relaxed) != errors_before;
+    match ended {
+        Ended::Error { counted } => ctx.note_failure(counted),
+        Ended::Value if is_error => ctx.note_failure(counted),
+        Ended::Value => {}
+    }
 }
 
 fn find_script(

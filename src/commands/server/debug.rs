@@ -87,14 +87,13 @@ fn debug(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
             digest_values(ctx, args.from(2));
             Ok(())
         }
+        (b"set-disable-deny-scripts", 3) => {
+            ctx.engine.scripts_may_all = flag(args.arg(2));
+            ctx.reply.ok();
+            Ok(())
+        }
         // Knobs of layouts and timers of Redis that have no counterpart here.
-        (
-            b"quicklist-packed-threshold"
-            | b"dict-resizing"
-            | b"pause-cron"
-            | b"set-disable-deny-scripts",
-            3,
-        )
+        (b"quicklist-packed-threshold" | b"dict-resizing" | b"pause-cron", 3)
         | (b"replybuffer", 4) => {
             ctx.reply.ok();
             Ok(())

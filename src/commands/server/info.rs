@@ -261,6 +261,17 @@ fn memory(out: &mut String, source: &Source<'_>) {
     line(out, "allocator_active", memory.active_bytes);
     line(out, "allocator_resident", memory.resident_bytes);
     bytes(out, "total_system_memory", memory.system_bytes);
+    let scripts = engine.script_figures;
+    let lua = (scripts.script_lua_bytes + scripts.function_lua_bytes) as u64;
+    bytes(out, "used_memory_lua", scripts.script_lua_bytes as u64);
+    line(out, "used_memory_vm_eval", scripts.script_lua_bytes);
+    line(out, "used_memory_scripts_eval", scripts.source_bytes);
+    line(out, "number_of_cached_scripts", scripts.scripts);
+    line(out, "number_of_functions", scripts.functions);
+    line(out, "number_of_libraries", scripts.libraries);
+    line(out, "used_memory_vm_functions", scripts.function_lua_bytes);
+    bytes(out, "used_memory_vm_total", lua);
+    bytes(out, "used_memory_scripts", scripts.source_bytes as u64);
     bytes(out, "maxmemory", engine.settings.maxmemory);
     line(
         out,
