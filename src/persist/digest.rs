@@ -2,7 +2,7 @@
 //!
 //! Ordered things are mixed one after the other, unordered ones combined by exclusive or.
 
-use crate::resp::number::write_score;
+use crate::resp::number::write_shortest;
 use crate::store::decimal::Scratch;
 use crate::store::keyspace::{Entry, Store};
 use crate::store::value::{Type, ValueRef};
@@ -57,7 +57,7 @@ pub fn add_value(digest: &mut Digest, entry: &Entry<'_>) {
             let mut text = Vec::new();
             for (member, score) in board.iter() {
                 text.clear();
-                write_score(score.get(), &mut text);
+                write_shortest(score.get(), &mut text);
                 let mut element = Digest::default();
                 mix(&mut element, member);
                 mix(&mut element, &text);
