@@ -27,6 +27,7 @@ mod sets;
 #[cfg(test)]
 mod simulation;
 mod sorted_sets;
+mod streams;
 mod strings;
 mod timeout;
 mod transactions;
@@ -59,6 +60,7 @@ pub const FAMILIES: &[&[CommandSpec]] = &[
     sorted_sets::RANGE_COMMANDS,
     sorted_sets::REMOVE_COMMANDS,
     sorted_sets::SCAN_COMMANDS,
+    streams::COMMANDS,
     strings::COMMANDS,
     scripting::COMMANDS,
     scripting::FUNCTION_COMMANDS,

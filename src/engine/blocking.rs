@@ -22,6 +22,9 @@ pub struct Block {
     pub deadline_ms: Option<i64>,
     /// What the client gets when the time is over.
     pub timeout_reply: TimeoutReply,
+    /// What is run when a key is signalled, if not the arguments of the call: they may name
+    /// what was there when the wait began.
+    pub retry: Option<OwnedArgs>,
 }
 
 /// The reply to a wait that ended without data.

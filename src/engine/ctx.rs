@@ -107,6 +107,7 @@ pub struct Lent<'a> {
     key: &'a [u8],
     created: bool,
     modified: bool,
+    wakes: bool,
     dirty: u64,
     wanted_events: EventClass,
     events: Vec<(EventClass, &'static str)>,
@@ -119,6 +120,11 @@ impl Lent<'_> {
     pub fn changed(&mut self, count: u64) {
         self.dirty += count;
         self.modified |= count > 0;
+    }
+
+    /// Wakes who waits for the key although its data is the same.
+    pub fn wake(&mut self) {
+        self.wakes = true;
     }
 
     /// Announces `name` for the key once the change is in place.
@@ -259,6 +265,7 @@ impl<'a> WriteCtx<'a> {
             key,
             created,
             modified: false,
+            wakes: false,
             dirty: 0,
             wanted_events: *notify_classes,
             events: Vec::new(),
@@ -271,6 +278,7 @@ impl<'a> WriteCtx<'a> {
         let done = Finished {
             created,
             modified: lent.modified,
+            wakes: lent.wakes,
             dirty: lent.dirty,
             events: lent.events,
             effects: lent.effects,
@@ -307,6 +315,7 @@ impl<'a> WriteCtx<'a> {
                 self.engine.notify(EventClass::GENERIC, "del", key, db);
             }
         } else if done.created
+            || done.wakes
             || (done.modified && matches!(done.kind, Type::Stream | Type::List | Type::SortedSet))
         {
             self.engine.blocking.signal(db, key);
@@ -424,6 +433,7 @@ impl<'a> WriteCtx<'a> {
 struct Finished {
     created: bool,
     modified: bool,
+    wakes: bool,
     dirty: u64,
     events: Vec<(EventClass, &'static str)>,
     effects: Option<Vec<OwnedArgs>>,

@@ -269,20 +269,24 @@ impl Engine {
                 ));
             }
         }
-        let failed = handled.is_err();
-        self.end(
-            session,
-            command,
-            args,
-            reply,
-            mark,
-            handled,
-            started,
-            now,
-            Access::Exclusive,
-        );
-        if failed {
+        if handled.is_err() {
             log.block = None;
+        }
+        if log.block.is_some() && !session.must_not_block() {
+            // A call counts once it is answered.
+            *now = self.time.now();
+        } else {
+            self.end(
+                session,
+                command,
+                args,
+                reply,
+                mark,
+                handled,
+                started,
+                now,
+                Access::Exclusive,
+            );
         }
         if session.must_not_block()
             && let Some(block) = log.block.take()
@@ -446,14 +450,15 @@ impl Engine {
         session: Box<Session>,
         command: CommandId,
         args: Args<'_>,
-        block: Block,
+        mut block: Block,
         now: Moment,
     ) {
+        let retry = block.retry.take();
         session.client.set_flag(client_flags::BLOCKED, true);
         self.blocking.add(
             session,
             command,
-            OwnedArgs::from_args(args),
+            retry.unwrap_or_else(|| OwnedArgs::from_args(args)),
             block,
             now.monotonic_ns,
         );
@@ -520,9 +525,14 @@ impl Engine {
         };
         let mut reply = Reply::new(waiting.session.protocol);
         match error {
-            Some(text) => self.write_error(&mut reply, text),
+            Some(text) => {
+                self.write_error(&mut reply, text);
+                count(&self.stats.command(waiting.command).failed, 1);
+            }
             None => waiting.block.timeout_reply.write(&mut reply),
         }
+        self.stats
+            .record_call(waiting.command, 0, Access::Exclusive);
         self.finish_wait(waiting, reply);
         true
     }

@@ -11,6 +11,7 @@ use sha1_smol::Sha1;
 
 use crate::store::decimal::Scratch;
 use crate::store::keyspace::{Db, Entry, Store};
+use crate::store::stream::StreamId;
 use crate::store::value::{Type, ValueRef};
 
 /// Appends the shortest text of a score, in scientific notation where that is shorter;
@@ -93,9 +94,11 @@ impl Digest {
                 .iter()
                 .for_each(|(field, value)| self.xor_pair(field, value)),
             ValueRef::Stream(stream) => {
-                for ((ms, sequence), fields) in stream.iter() {
-                    self.mix(format!("{ms}.{sequence}").as_bytes());
-                    for (field, value) in fields {
+                let entries = stream.log().range(StreamId::MIN, StreamId::MAX);
+                for entry in entries {
+                    let StreamId { ms, seq } = entry.id;
+                    self.mix(format!("{ms}.{seq}").as_bytes());
+                    for (field, value) in entry.fields() {
                         self.mix(field);
                         self.mix(value);
                     }

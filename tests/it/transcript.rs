@@ -48,6 +48,7 @@ const IN_TRANSACTIONS: &[&str] = &[
     "ranges.txt",
     "scripts.txt",
     "sets.txt",
+    "streams.txt",
     "strings.txt",
 ];
 
@@ -62,6 +63,7 @@ const IN_SCRIPTS: &[&str] = &[
     "positions.txt",
     "ranges.txt",
     "sets.txt",
+    "streams.txt",
     "strings.txt",
 ];
 

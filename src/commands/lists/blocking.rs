@@ -88,6 +88,7 @@ fn wait(ctx: &mut WriteCtx<'_>, keys: Args<'_>, deadline_ms: Option<i64>) {
         keys: keys.iter().map(Box::from).collect(),
         waits_for: Type::List,
         wakes_on_loss: false,
+        retry: None,
         deadline_ms,
         timeout_reply: TimeoutReply::NullArray,
     });

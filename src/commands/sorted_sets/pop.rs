@@ -385,6 +385,7 @@ fn pop_or_wait(ctx: &mut WriteCtx<'_>, keys: Args<'_>, taking: Taking, timeout: 
             keys: keys.iter().map(Box::from).collect(),
             waits_for: Type::SortedSet,
             wakes_on_loss: false,
+            retry: None,
             deadline_ms,
             timeout_reply: TimeoutReply::NullArray,
         });

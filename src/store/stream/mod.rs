@@ -1,30 +1,68 @@
-//! A stream value.
+//! Streams: entries with rising ids ([`Log`]) and the groups that read them ([`Group`]).
+//!
+//! Entries lie in nodes of about a hundred ([`node`]), found by the id of their first one.
 
-/// Fields and their values in order.
-type Fields = Vec<(Vec<u8>, Vec<u8>)>;
+mod group;
+mod id;
+mod log;
+mod node;
+#[cfg(test)]
+mod tests;
+
+pub use group::{Consumer, ConsumerId, Group, Pending};
+pub use id::StreamId;
+pub use log::{Log, Range, RangeBackward, Threshold, Trim};
+pub use node::{Entry, NodeLimits};
+use std::collections::BTreeMap;
+
+/// The groups of a stream by name.
+pub type Groups = BTreeMap<Box<[u8]>, Group>;
 
 /// A stream value.
 #[derive(Clone, Default)]
-#[allow(clippy::box_collection)]
-pub struct Stream(Box<std::collections::BTreeMap<(u64, u64), Fields>>);
+pub struct Stream(Box<Parts>);
+
+#[derive(Clone, Default)]
+struct Parts {
+    log: Log,
+    groups: Groups,
+}
 
 impl Stream {
-    /// Whether nothing is held.
+    pub fn log(&self) -> &Log {
+        &self.0.log
+    }
+
+    pub fn log_mut(&mut self) -> &mut Log {
+        &mut self.0.log
+    }
+
+    pub fn groups(&self) -> &Groups {
+        &self.0.groups
+    }
+
+    pub fn groups_mut(&mut self) -> &mut Groups {
+        &mut self.0.groups
+    }
+
+    /// Both parts, to read one while the other changes.
+    pub fn parts_mut(&mut self) -> (&mut Log, &mut Groups) {
+        (&mut self.0.log, &mut self.0.groups)
+    }
+
+    /// Whether no entry is held.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.log.is_empty()
     }
 
-    /// The entries in order: milliseconds and sequence number, and fields with values.
-    pub fn iter(&self) -> impl Iterator<Item = ((u64, u64), impl Iterator<Item = (&[u8], &[u8])>)> {
-        self.0.iter().map(|(id, fields)| {
-            let fields = fields.iter().map(|(field, value)| (&field[..], &value[..]));
-            (*id, fields)
-        })
-    }
-
-    /// Bytes held on the heap.
+    /// Bytes held on the heap. O(nodes and consumers).
     pub fn memory_usage(&self) -> usize {
-        size_of::<std::collections::BTreeMap<(u64, u64), Fields>>()
+        let groups = self.0.groups.iter();
+        size_of::<Parts>()
+            + self.0.log.heap_bytes()
+            + groups
+                .map(|(name, group)| name.len() + size_of::<Group>() + group.heap_bytes())
+                .sum::<usize>()
     }
 
     /// Redis's name of the representation.

@@ -192,6 +192,7 @@ impl Comparison {
                 "hash" => format!("HGETALL {key}"),
                 "list" => format!("LRANGE {key} 0 -1"),
                 "set" => format!("SMEMBERS {key}"),
+                "stream" => format!("XINFO STREAM {key} FULL COUNT 0"),
                 other => panic!("no way to read a {other}"),
             };
             for question in [
@@ -285,6 +286,16 @@ fn positions_answer_as_the_real_server() {
 #[test]
 fn estimates_answer_as_the_real_server() {
     run(&["hyperloglog"], Protocol::Resp2);
+}
+
+#[test]
+fn streams_answer_as_the_real_server() {
+    run(&["stream"], Protocol::Resp2);
+}
+
+#[test]
+fn streams_and_more_answer_as_the_real_server_in_resp3() {
+    run(&["stream", "geo", "bitmap", "key"], Protocol::Resp3);
 }
 
 #[test]

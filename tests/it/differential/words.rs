@@ -106,6 +106,20 @@ const BAD_INTEGERS: &[&str] = &[
 ];
 const BAD_OFFSETS: &[&str] = &["-1", "x", "", "4294967296", "9223372036854775807", "1.5"];
 const BAD_FIELD_TYPES: &[&str] = &["u64", "i65", "i0", "u", "", "x8", "I8", "u-1", "i 8"];
+const BAD_IDS: &[&str] = &[
+    "0-0",
+    "0",
+    "-",
+    "+",
+    "x",
+    "5-",
+    "-5",
+    "1-2-3",
+    "18446744073709551615",
+    "18446744073709551616",
+    "007-+1",
+    "",
+];
 const PATTERNS: &[&str] = &[
     "*", "k?", "k[0-2]", "k[^1]", "nothing*", "*[", "k\\1", "[a-", "?*", "*a*",
 ];
@@ -117,6 +131,8 @@ pub struct Words {
     random: Random,
     /// How many keys the last `$keys` of this command named, for `$weights`.
     key_count: usize,
+    /// The time that the ids of streams have come to.
+    stream_ms: u64,
 }
 
 enum Item {
@@ -133,6 +149,7 @@ impl Words {
         Words {
             random: Random::new(seed),
             key_count: 1,
+            stream_ms: 1,
         }
     }
 
@@ -228,6 +245,11 @@ impl Words {
                 latitude
             }
             "length" => self.length(),
+            "newid" => self.new_id(),
+            "id" => self.id(),
+            "idbound" => self.id_bound(),
+            "group" => self.random.pick(&["g", "g", "h", "nogroup"]).to_string(),
+            "consumer" => self.random.pick(&["ann", "bob", "cid"]).to_string(),
             "distance" => {
                 out.push(self.length().into_bytes());
                 let bad = self.random.chance(BAD_PERCENT);
@@ -348,6 +370,42 @@ impl Words {
         format!("{:.3}", self.random.unit() * 10f64.powi(power))
     }
 
+    /// The id of a new entry: most are above those before, since time goes on with every one.
+    fn new_id(&mut self) -> String {
+        if self.random.chance(BAD_PERCENT) {
+            return self.id();
+        }
+        self.stream_ms += self.random.below(3) as u64;
+        let ms = self.stream_ms;
+        match self.random.below(4) {
+            0 => format!("{ms}-*"),
+            1 => ms.to_string(),
+            _ => format!("{ms}-{}", self.random.below(400)),
+        }
+    }
+
+    /// The id of an entry that may be there.
+    fn id(&mut self) -> String {
+        if self.random.chance(BAD_PERCENT) {
+            return self.random.pick(BAD_IDS).to_string();
+        }
+        let ms = self.stream_ms.saturating_sub(self.random.below(40) as u64);
+        match self.random.below(3) {
+            0 => ms.to_string(),
+            1 => format!("{ms}-0"),
+            _ => format!("{ms}-{}", self.random.below(3)),
+        }
+    }
+
+    fn id_bound(&mut self) -> String {
+        match self.random.below(6) {
+            0 => "-".to_string(),
+            1 => "+".to_string(),
+            2 => format!("({}", self.id()),
+            _ => self.id(),
+        }
+    }
+
     fn lex_bound(&mut self) -> String {
         match self.random.below(20) {
             0..=3 => self.random.pick(&["-", "+"]).to_string(),
@@ -402,7 +460,7 @@ fn parse(tokens: &mut std::iter::Peekable<std::vec::Drain<'_, String>>) -> (Vec<
                 (choices, true) => Item::Many(choices),
                 (choices, false) => Item::Choice(choices),
             },
-            word => match word.strip_prefix('$') {
+            word => match word.strip_prefix('$').filter(|kind| !kind.is_empty()) {
                 Some(kind) => Item::Value(kind.to_string()),
                 None => Item::Word(word.to_string()),
             },

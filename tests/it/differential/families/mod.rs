@@ -11,6 +11,7 @@ pub mod list;
 pub mod multi;
 pub mod script;
 pub mod set;
+pub mod stream;
 pub mod string;
 pub mod zset;
 
@@ -34,4 +35,5 @@ pub const ALL: &[Family] = &[
     bitmap::FAMILY,
     geo::FAMILY,
     hyperloglog::FAMILY,
+    stream::FAMILY,
 ];
