@@ -118,10 +118,10 @@ impl Skiplist {
 
     #[inline]
     fn announce(&mut self, member: &[u8], old: Option<Score>) {
-        if let Some(watch) = &self.watch {
-            if !watch.before_change(member, old) {
-                self.watch = None;
-            }
+        if let Some(watch) = &self.watch
+            && !watch.before_change(member, old)
+        {
+            self.watch = None;
         }
     }
 
@@ -280,10 +280,10 @@ impl Skiplist {
             for handle in handles {
                 let member = self.arena.member(handle);
                 let score = self.arena.score(handle);
-                if let Some(watch) = &self.watch {
-                    if !watch.before_change(member, Some(score)) {
-                        self.watch = None;
-                    }
+                if let Some(watch) = &self.watch
+                    && !watch.before_change(member, Some(score))
+                {
+                    self.watch = None;
                 }
                 removed(member, score);
                 self.index.remove(hash_of(member), handle, &self.arena);
