@@ -74,7 +74,7 @@ bitflags! {
         const NO_MULTI = 1 << 16;
         const MOVABLE_KEYS = 1 << 17;
         const ALLOW_BUSY = 1 << 18;
-        /// Not shown: the command may be called without any key.
+        /// The command may be called without any key.
         const NO_MANDATORY_KEYS = 1 << 19;
         /// Not shown: keys beyond the declared ones may be touched.
         const TOUCHES_ARBITRARY_KEYS = 1 << 20;
@@ -101,6 +101,7 @@ impl Flags {
         (Flags::MAY_REPLICATE, "may_replicate"),
         (Flags::NO_ASYNC_LOADING, "no_async_loading"),
         (Flags::NO_MULTI, "no_multi"),
+        (Flags::NO_MANDATORY_KEYS, "no_mandatory_keys"),
         (Flags::MOVABLE_KEYS, "movablekeys"),
         (Flags::ALLOW_BUSY, "allow_busy"),
     ];

@@ -43,7 +43,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         flags: Flags::WRITE.union(Flags::DENYOOM),
         categories: Categories::BITMAP,
         keys: &[KeySpec {
-            notes: "This command allows both access and modification of the key",
+            notes: "writes only with SET or INCRBY",
             ..KeySpec::one(
                 1,
                 KeyFlags::RW.union(

@@ -337,6 +337,37 @@ fn command_list(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
     Ok(())
 }
 
+/// What a call does with its keys, where that depends on its options.
+fn flags_in(command: &CommandSpec, keys: &KeySpec, call: Args<'_>) -> KeyFlags {
+    let read_and_write = KeyFlags::RW.union(KeyFlags::ACCESS.union(KeyFlags::UPDATE));
+    match command.name {
+        "set" if call.from(3).iter().any(|word| is_word(word, b"GET")) => read_and_write,
+        "set" => KeyFlags::OW.union(KeyFlags::UPDATE),
+        "bitfield" if only_reads_fields(call.from(2)) => KeyFlags::RO.union(KeyFlags::ACCESS),
+        "bitfield" => read_and_write,
+        _ => keys.flags,
+    }
+}
+
+fn only_reads_fields(mut operations: Args<'_>) -> bool {
+    while let Some(word) = operations.get(0) {
+        let len = match word {
+            _ if is_word(word, b"GET") => 3,
+            _ if is_word(word, b"OVERFLOW") => 2,
+            _ => return false,
+        };
+        if operations.len() < len {
+            return false;
+        }
+        operations = operations.from(len);
+    }
+    true
+}
+
+fn is_word(word: &[u8], expected: &[u8]) -> bool {
+    word.eq_ignore_ascii_case(expected)
+}
+
 /// The keys of the call that follows the subcommand, with their flags.
 fn keys_of<'a>(
     ctx: &ReadCtx<'_>,
@@ -359,7 +390,7 @@ fn keys_of<'a>(
         let known = !matches!(spec.begin, Begin::Unknown) && !matches!(spec.find, Find::Unknown);
         let optional = matches!(spec.begin, Begin::Keyword(..));
         let walked = keys::for_each_position(spec, call, |position| {
-            found.push((call.arg(position), spec.flags))
+            found.push((call.arg(position), flags_in(command.spec, spec, call)))
         });
         fits &= walked || !known || optional;
     }
