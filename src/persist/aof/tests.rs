@@ -83,13 +83,25 @@ fn every_cut_is_found_at_the_last_whole_group() {
 
 #[test]
 fn broken_bytes_never_panic_and_framing_faults_tell_their_offset() {
+    let mut starts: Vec<usize> = (0..LOG.len())
+        .filter(|&at| b"*#".contains(&LOG[at]))
+        .collect();
+    starts.push(LOG.len());
     for at in 0..LOG.len() {
         for bit in 0..8 {
             let mut broken = LOG.to_vec();
             broken[at] ^= 1 << bit;
             let (_, _, fault) = read(&broken);
-            if let Some(LogFault::Broken { offset, .. }) = fault {
-                assert!(offset <= at as u64, "byte {at}");
+            // A MULTI that became another word is missed only at its EXEC.
+            let is_framing = |what| what != "EXEC without MULTI";
+            if let Some(LogFault::Broken { offset, what }) = fault
+                && is_framing(what)
+            {
+                // A smaller count is noticed where the command should have ended, and a
+                // remark that lost its end takes a line of the next command along.
+                let next = starts.partition_point(|&start| start <= at);
+                let latest = starts[(next + 1).min(starts.len() - 1)];
+                assert!(offset <= latest as u64, "byte {at}");
             }
         }
     }
