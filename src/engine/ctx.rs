@@ -419,6 +419,15 @@ impl<'a> WriteCtx<'a> {
         self.log.block = Some(block);
     }
 
+    /// Removes a key of database `db` that is past its deadline, as every key that a command names in its own database
+    /// is removed; the log has to say it before what comes to stand in its place.
+    pub fn expire_if_due(&mut self, db: usize, key: &[u8]) {
+        let now_ms = self.now.unix_ms();
+        if !self.keeps_expired_keys() && self.db_at(db).is_expired(key, now_ms) {
+            self.engine.expire(db, key);
+        }
+    }
+
     /// Whether a key past its deadline stays until its removal is replayed.
     pub fn keeps_expired_keys(&self) -> bool {
         self.session.origin == Origin::Replay || self.engine.read_only_replica

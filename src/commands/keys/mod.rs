@@ -330,6 +330,7 @@ fn copy(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
         return Err(SAME_KEY);
     }
     let now_ms = ctx.now.unix_ms();
+    ctx.expire_if_due(target_db, to);
     let Some(value) = ctx.value(from).map(|value| value.to_value()) else {
         ctx.reply.integer(0);
         return Ok(());
@@ -354,6 +355,7 @@ fn move_(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
         return Err(SAME_KEY);
     }
     let now_ms = ctx.now.unix_ms();
+    ctx.expire_if_due(target_db, key);
     if !ctx.contains(key) || ctx.db_at(target_db).get(key, now_ms).is_some() {
         ctx.reply.integer(0);
         return Ok(());
