@@ -196,10 +196,10 @@ impl<'a> Query<'a> {
         for (key, text) in self.keys.iter().zip(self.ids) {
             let stream = ctx.read::<Stream>(key)?;
             ctx.count_lookup(stream.is_some());
-            if let Some((group, _)) = self.group {
-                if !stream.is_some_and(|stream| stream.groups().contains_key(group)) {
-                    return Err(no_group(key, group, " in XREADGROUP with GROUP option"));
-                }
+            if let Some((group, _)) = self.group
+                && !stream.is_some_and(|stream| stream.groups().contains_key(group))
+            {
+                return Err(no_group(key, group, " in XREADGROUP with GROUP option"));
             }
             starts.push(match (text, self.group) {
                 (b"$", None) => From::After(stream.map_or(StreamId::MIN, |stream| stream.log().last_id)),

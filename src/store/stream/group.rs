@@ -119,10 +119,10 @@ impl Group {
 
     /// Notes that an entry is pending, whoever had it before.
     pub fn set_pending(&mut self, entry: StreamId, pending: Pending) {
-        if let Some(old) = self.pending.insert(entry, pending) {
-            if old.consumer != pending.consumer {
-                self.consumer_mut(old.consumer).pending.remove(&entry);
-            }
+        if let Some(old) = self.pending.insert(entry, pending)
+            && old.consumer != pending.consumer
+        {
+            self.consumer_mut(old.consumer).pending.remove(&entry);
         }
         self.consumer_mut(pending.consumer).pending.insert(entry);
     }
