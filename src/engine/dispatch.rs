@@ -84,6 +84,9 @@ impl Engine {
         reply: &mut Reply,
         now: &mut Moment,
     ) -> Outcome {
+        if self.wants_room() {
+            self.make_room(*now);
+        }
         let mark = reply.len();
         let command = match self.admit(session, resolved, args, reply, *now) {
             Admission::Run(command) => command,

@@ -9,6 +9,7 @@ pub mod client;
 pub mod ctx;
 pub mod dispatch;
 pub mod effects;
+pub mod eviction;
 pub mod gates;
 pub mod keys;
 pub mod latency;

@@ -28,6 +28,7 @@ pub async fn run(shared: Arc<Shared>) {
             durability::tick(&shared, &mut engine, now);
             let used = engine.outside.used_memory_bytes();
             engine.used_memory_bytes.store(used, Relaxed);
+            engine.make_room(now);
             engine.stats.peak_memory_bytes.fetch_max(used, Relaxed);
             let commands = engine.stats.commands_processed.load(Relaxed);
             let (input, output) = (engine.net_input_bytes(), engine.net_output_bytes());

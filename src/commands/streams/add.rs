@@ -157,7 +157,10 @@ pub fn xadd(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
             ctx.reply.null();
             return Ok(());
         }
-        None => StreamId::MIN,
+        None => {
+            super::check_may_make(ctx)?;
+            StreamId::MIN
+        }
     };
     let id = choose_id(last_id, options.id, ctx.now.unix_ms())?;
     if !Log::may_hold(words.iter().map(<[u8]>::len).sum()) {
