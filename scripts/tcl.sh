@@ -29,7 +29,8 @@ done
 [ -f "$RANKD_TCL/tests/test_helper.tcl" ] || fail "the Tcl suite is not in $RANKD_TCL; run scripts/fetch.sh first"
 
 WORK=$(mktemp -d)
-trap 'jobs -p | xargs -r kill 2>/dev/null; rm -rf "$WORK"' EXIT
+# Cleaning up must not decide how the run ended: what is to be stopped may be gone by itself.
+trap '{ jobs -p | xargs -r kill || true; rm -rf "$WORK" || true; } 2>/dev/null' EXIT
 LOGS=${LOGS:-$WORK/logs}
 mkdir -p "$LOGS"
 # A later run of fewer units must not be judged by what an earlier one left.
