@@ -74,8 +74,8 @@ pub struct Client {
 #[derive(Default, Clone)]
 pub struct Names {
     pub name: Vec<u8>,
-    pub library: Vec<u8>,
-    pub library_version: Vec<u8>,
+    pub client_library: Vec<u8>,
+    pub client_library_version: Vec<u8>,
     pub user: String,
 }
 

@@ -528,7 +528,7 @@ impl ControlCtx<'_> {
 }
 
 impl Engine {
-    /// How a lookup for this session marks the key as used.
+    /// How a lookup for a session marks the key as used.
     pub(super) fn touch_for(&self, session: &Session) -> Touch {
         if session
             .client

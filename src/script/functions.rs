@@ -57,7 +57,8 @@ impl FunctionError {
 /// Names a function until the next change of the libraries.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FunctionId {
-    library: Box<[u8]>,
+    /// The name of its library.
+    owner: Box<[u8]>,
     index: usize,
 }
 
@@ -195,7 +196,7 @@ impl Functions {
     /// Finds a function by its name in letters of either case.
     pub fn find(&self, name: &[u8]) -> Option<(FunctionId, &Function)> {
         let id = self.by_name.get(&name.to_ascii_lowercase())?;
-        let library = self.libraries.get(&id.library)?;
+        let library = self.libraries.get(&id.owner)?;
         Some((id.clone(), library.functions.get(id.index)?))
     }
 
@@ -212,7 +213,7 @@ impl Functions {
         host: &mut dyn ScriptHost,
         out: &mut Reply,
     ) -> Option<Ended> {
-        let function = self.libraries.get(&id.library)?.functions.get(id.index)?;
+        let function = self.libraries.get(&id.owner)?.functions.get(id.index)?;
         let work = Work::Function {
             function: function.callback,
             keys,
@@ -276,7 +277,7 @@ impl Functions {
         let is_taken = |function: &&Function| {
             self.by_name
                 .get(&function.name.to_ascii_lowercase())
-                .is_some_and(|id| counts(&id.library))
+                .is_some_and(|id| counts(&id.owner))
         };
         let function = library.functions.iter().find(is_taken)?;
         Some(function.name.to_vec())
@@ -285,7 +286,7 @@ impl Functions {
     fn insert(&mut self, library: FunctionLibrary) {
         for (index, function) in library.functions.iter().enumerate() {
             let id = FunctionId {
-                library: library.name.clone(),
+                owner: library.name.clone(),
                 index,
             };
             self.by_name.insert(function.name.to_ascii_lowercase(), id);

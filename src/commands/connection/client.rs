@@ -266,9 +266,9 @@ fn client_setinfo(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
     }
     let mut names = ctx.session.client.names();
     if is_name {
-        names.library = value.to_vec();
+        names.client_library = value.to_vec();
     } else {
-        names.library_version = value.to_vec();
+        names.client_library_version = value.to_vec();
     }
     drop(names);
     ctx.reply.ok();

@@ -215,8 +215,8 @@ pub fn describe(client: &Client, engine: &Engine, now: Moment) -> Vec<u8> {
         .as_bytes(),
     );
     line.extend_from_slice(b" lib-name=");
-    line.extend_from_slice(&names.library);
+    line.extend_from_slice(&names.client_library);
     line.extend_from_slice(b" lib-ver=");
-    line.extend_from_slice(&names.library_version);
+    line.extend_from_slice(&names.client_library_version);
     line
 }
