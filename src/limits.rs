@@ -153,6 +153,9 @@ pub const SNAPSHOT_SYNC_LEN: usize = 4 * 1024 * 1024;
 /// Arguments of one command in a log file (Redis: 1024 * 1024 of a request, more of nothing it writes).
 pub const LOG_ARGUMENTS_MAX: usize = 16 * 1024 * 1024;
 
+/// Elements in one command of a base that is made of commands (Redis: AOF_REWRITE_ITEMS_PER_CMD).
+pub const LOG_BASE_ITEMS_MAX: usize = 64;
+
 /// Bytes of effects that wait for the log's thread. A writer that would add more waits, as Redis does
 /// when the disk is slower than its clients.
 pub const LOG_QUEUE_BYTES_MAX: usize = 256 * 1024 * 1024;

@@ -10,7 +10,7 @@ use crate::engine::session::{Origin, Session};
 use crate::engine::table::CommandTable;
 use crate::engine::time::{Moment, TimeSource};
 use crate::engine::{
-    CpuTimes, Engine, Identity, Memory, Outside, RunningScript, ShutdownOptions, Snapshot,
+    CpuTimes, Engine, Identity, LogFiles, Memory, Outside, RunningScript, ShutdownOptions, Snapshot,
 };
 use crate::resp::args::OwnedArgs;
 use crate::resp::reply::{Protocol, Reply};
@@ -48,6 +48,12 @@ impl Mailbox for Nobody {
 }
 
 struct Nowhere;
+
+impl LogFiles for Nowhere {
+    fn read_into(&self, _engine: &mut Engine) -> Result<(), String> {
+        Ok(())
+    }
+}
 
 impl Outside for Nowhere {
     fn apply_setting(&mut self, _name: &str, _settings: &Settings) -> Result<(), String> {
@@ -91,9 +97,13 @@ impl Outside for Nowhere {
         &mut self,
         _store: &mut Store,
         _settings: &Settings,
+        _replace: bool,
         _now: Moment,
-    ) -> Result<(), String> {
-        Ok(())
+    ) -> Result<Vec<Vec<u8>>, String> {
+        Ok(Vec::new())
+    }
+    fn log_files(&mut self, _settings: &Settings) -> Box<dyn LogFiles> {
+        Box::new(Nowhere)
     }
 }
 

@@ -85,6 +85,8 @@ pub struct Engine {
     pub used_memory_bytes: AtomicU64,
     /// Scripts may run what is denied to them (DEBUG SET-DISABLE-DENY-SCRIPTS, for tests).
     pub scripts_may_all: bool,
+    /// The sources of the libraries of functions, in the order of their names, for those who write files.
+    pub libraries: Vec<Arc<[u8]>>,
     /// What the scripts take, for INFO.
     pub script_figures: ScriptFigures,
     /// Whether deadlines are looked after by the active cycle (DEBUG SET-ACTIVE-EXPIRE).
@@ -157,18 +159,30 @@ pub trait Outside: Send + Sync {
     fn start_job(&mut self, job: BackgroundJob);
     /// Lets the job under way end without a result.
     fn cancel_job(&mut self);
-    /// Reads the snapshot's file into databases that are empty.
+    /// Reads the snapshot's file into the databases; the sources of the libraries that it holds. With `replace` a key
+    /// that is there already gives way.
     fn load_snapshot(
         &mut self,
         store: &mut Store,
         settings: &Settings,
+        replace: bool,
         now: Moment,
-    ) -> Result<(), String>;
+    ) -> Result<Vec<Vec<u8>>, String>;
+    /// The files of the log, to be read back; what was logged so far is in them.
+    fn log_files(&mut self, settings: &Settings) -> Box<dyn LogFiles>;
+}
+
+/// The files of the log, apart from the engine that they are read into.
+pub trait LogFiles {
+    /// Replays all of them; the error is for the log.
+    fn read_into(&self, engine: &mut Engine) -> Result<(), String>;
 }
 
 /// What a snapshot is made of.
 pub struct Snapshot<'a> {
     pub store: &'a Store,
+    /// The sources of the libraries of functions.
+    pub libraries: &'a [Arc<[u8]>],
     pub settings: &'a Settings,
     pub replication_id: &'a str,
     /// Where the effect stream stands.
@@ -285,6 +299,7 @@ impl Engine {
             latency: latency::LatencyMonitor::default(),
             monitors: Vec::new(),
             extension: None,
+            libraries: Vec::new(),
             random,
             dirty: 0,
             notify_classes: EventClass::empty(),
@@ -356,10 +371,12 @@ impl Engine {
             outside,
             identity,
             effects,
+            libraries,
             ..
         } = self;
         let saved = outside.save(&Snapshot {
             store,
+            libraries,
             settings,
             replication_id: &identity.replication_id,
             offset: effects.offset(),
@@ -393,15 +410,21 @@ impl Engine {
         Ok(())
     }
 
-    /// Reads the snapshot back into databases that were emptied.
-    pub fn reload_snapshot(&mut self, now: Moment) -> Result<(), String> {
+    /// Reads the snapshot back; the sources of the libraries of functions in it.
+    pub fn reload_snapshot(&mut self, replace: bool, now: Moment) -> Result<Vec<Vec<u8>>, String> {
         let Engine {
             store,
             settings,
             outside,
             ..
         } = self;
-        outside.load_snapshot(store, settings, now)
+        outside.load_snapshot(store, settings, replace, now)
+    }
+
+    /// Replays the files of the log.
+    pub fn reload_log(&mut self) -> Result<(), String> {
+        let files = self.outside.log_files(&self.settings);
+        files.read_into(self)
     }
 
     /// The database of that index, which exists.

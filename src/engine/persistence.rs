@@ -1,7 +1,7 @@
 //! What the engine knows of snapshots and the log: figures that others write and INFO shows.
 
-use super::Engine;
 use super::time::Moment;
+use super::{Engine, Loading};
 
 /// Work on the data that goes on beside commands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +32,10 @@ pub struct Persistence {
     pub saves: u64,
     pub keys_processed: u64,
     pub keys_total: u64,
+    /// Jobs begun since the start.
+    pub jobs: u64,
+    /// How long commands stood still when the last job began, in microseconds.
+    pub last_begin_us: u64,
     pub load_keys_loaded: u64,
     pub load_keys_expired: u64,
     pub log: LogFigures,
@@ -69,6 +73,8 @@ impl Persistence {
             saves: 0,
             keys_processed: 0,
             keys_total: 0,
+            jobs: 0,
+            last_begin_us: 0,
             load_keys_loaded: 0,
             load_keys_expired: 0,
             log: LogFigures {
@@ -91,6 +97,13 @@ impl Persistence {
 }
 
 impl Engine {
+    /// Notes how far a file is read at the start.
+    pub fn note_loaded(&mut self, bytes: u64) -> Option<Loading> {
+        let loading = self.loading.as_mut()?;
+        loading.loaded_bytes = bytes;
+        Some(*loading)
+    }
+
     /// Whether a snapshot or a rewrite is under way; there is one at a time.
     pub fn job_is_running(&self) -> bool {
         self.persistence.save_started_unix_s.is_some()
@@ -105,6 +118,7 @@ impl Engine {
         state.save_started_unix_s = Some(now_s);
         state.last_try_unix_s = now_s;
         state.saves += 1;
+        state.jobs += 1;
         self.outside.start_job(BackgroundJob::Save);
     }
 
@@ -122,6 +136,7 @@ impl Engine {
 
     fn begin_rewrite(&mut self, now: Moment) {
         let now_s = now.unix_us / 1_000_000;
+        self.persistence.jobs += 1;
         let log = &mut self.persistence.log;
         log.rewrite_scheduled = false;
         log.rewrite_started_unix_s = Some(now_s);

@@ -11,7 +11,7 @@ use super::session::Session;
 use super::table::CommandTable;
 use super::time::{Moment, TimeSource};
 use super::{
-    CpuTimes, Engine, Identity, Memory, Outside, RunningScript, ShutdownOptions, Snapshot,
+    CpuTimes, Engine, Identity, LogFiles, Memory, Outside, RunningScript, ShutdownOptions, Snapshot,
 };
 use crate::resp::args::Args;
 use crate::resp::reply::Reply;
@@ -75,8 +75,18 @@ impl Outside for Nothing {
         &mut self,
         _store: &mut Store,
         _settings: &Settings,
+        _replace: bool,
         _now: Moment,
-    ) -> Result<(), String> {
+    ) -> Result<Vec<Vec<u8>>, String> {
+        Ok(Vec::new())
+    }
+    fn log_files(&mut self, _settings: &Settings) -> Box<dyn LogFiles> {
+        Box::new(Nothing)
+    }
+}
+
+impl LogFiles for Nothing {
+    fn read_into(&self, _engine: &mut Engine) -> Result<(), String> {
         Ok(())
     }
 }

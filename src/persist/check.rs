@@ -18,6 +18,8 @@ pub struct FileReport {
     /// Keys of a snapshot, or of one in front of a log.
     pub keys: u64,
     pub keys_with_deadline: u64,
+    /// Libraries of functions in a snapshot.
+    pub libraries: u64,
     /// Commands of a log.
     pub commands: u64,
     /// Up to here the file is whole.
@@ -38,11 +40,12 @@ impl fmt::Display for FileReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}: {} bytes, {} keys ({} with a deadline), {} commands: ",
+            "{}: {} bytes, {} keys ({} with a deadline), {} libraries of functions, {} commands: ",
             self.path.display(),
             self.len,
             self.keys,
             self.keys_with_deadline,
+            self.libraries,
             self.commands
         )?;
         match &self.fault {
@@ -164,6 +167,7 @@ fn check_snapshot<R: Read>(source: R, report: &mut FileReport) -> Option<Input<R
                 report.keys += 1;
                 report.keys_with_deadline += u64::from(entry.deadline.is_some());
             }
+            Ok(Some(Item::Library(_))) => report.libraries += 1,
             Ok(Some(_)) => {}
             Ok(None) => {
                 report.good_len = reader.offset();

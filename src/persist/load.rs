@@ -15,6 +15,8 @@ pub struct Intake {
     pub drop_expired: bool,
     /// The eviction policy counts accesses.
     pub counts_accesses: bool,
+    /// A key that is there already gives way; else it makes the file unreadable.
+    pub replace: bool,
 }
 
 /// What became of the keys.
@@ -31,6 +33,8 @@ pub struct Facts {
     pub offset: Option<u64>,
     pub used_memory_bytes: Option<u64>,
     pub log_base: bool,
+    /// The sources of libraries of functions, which whoever can run them loads.
+    pub libraries: Vec<Vec<u8>>,
 }
 
 impl Facts {
@@ -81,7 +85,7 @@ pub fn take_in(
         taken.expired += 1;
         return Ok(());
     }
-    if db.insert(&item.key, item.value).is_some() {
+    if db.insert(&item.key, item.value).is_some() && !intake.replace {
         return Err(RdbError::Corrupt("a key that is there twice"));
     }
     if let Some(deadline) = item.deadline {
@@ -115,6 +119,10 @@ pub fn read_all<R: Read>(
             None => Ok(false),
             Some(Item::Aux(name, value)) => {
                 facts.note(&name, &value);
+                Ok(true)
+            }
+            Some(Item::Library(source)) => {
+                facts.libraries.push(source);
                 Ok(true)
             }
             Some(Item::Db(index)) => {

@@ -8,6 +8,7 @@ pub mod aof;
 pub mod check;
 pub mod digest;
 pub mod disk;
+pub mod form;
 pub mod load;
 pub mod pieces;
 pub mod rdb;

@@ -14,8 +14,8 @@
 //! Memory beside the data: names of keys and members that changed ahead of the
 //! walk, and their bytes as written, until they are taken.
 
-use super::rdb::Encoder;
-use super::rdb::snapshot::{Clocks, write_entry, write_key};
+use super::form::{Form, Writer};
+use super::rdb::snapshot::Clocks;
 use crate::limits::{SNAPSHOT_BOARD_LEN_MIN, SNAPSHOT_PIECE_KEYS, SNAPSHOT_PIECE_MEMBERS};
 use crate::store::keyspace::{Entry, POSITIONS_END, Store};
 use crate::store::sorted_set::{Score, SortedSet};
@@ -44,7 +44,7 @@ struct DbState {
     boards: HashMap<Box<[u8]>, Arc<BoardPieces>>,
     /// Boards of those that are not written yet.
     unwritten: VecDeque<Box<[u8]>>,
-    out: Encoder,
+    out: Writer,
     keys: u64,
     /// A type that the format has no place for.
     unwritable: Option<&'static str>,
@@ -61,7 +61,13 @@ pub enum Step {
 
 impl DbPieces {
     /// Starts to watch a database; called for all of them in one go.
-    pub fn begin(store: &mut Store, index: usize, clocks: Clocks, compress: bool) -> Arc<Self> {
+    pub fn begin(
+        store: &mut Store,
+        index: usize,
+        clocks: Clocks,
+        form: Form,
+        compress: bool,
+    ) -> Arc<Self> {
         let pieces = Arc::new(DbPieces {
             id: index,
             clocks,
@@ -71,7 +77,7 @@ impl DbPieces {
                 waiting: HashSet::new(),
                 boards: HashMap::new(),
                 unwritten: VecDeque::new(),
-                out: Encoder::new(compress),
+                out: Writer::new(form, compress),
                 keys: 0,
                 unwritable: None,
             }),
@@ -160,7 +166,7 @@ impl DbPieces {
             state.keys += 1;
             if big_board(&entry).is_some() {
                 state.waiting.insert(entry.key.into());
-            } else if !write_entry(&mut state.out, &entry, self.clocks) {
+            } else if !state.out.entry(&entry, self.clocks) {
                 state.unwritable = Some(entry.value.kind().name());
             }
         });
@@ -188,9 +194,8 @@ impl DbPieces {
     }
 
     fn watch(&self, state: &mut DbState, entry: &Entry<'_>, board: &SortedSet) -> Arc<BoardPieces> {
-        let mut head = Encoder::new(state.out.compresses());
-        write_key(&mut head, entry, self.clocks);
-        head.len(board.len() as u64);
+        let mut head = state.out.fresh();
+        head.begin_board(entry, board, self.clocks);
         let pieces = Arc::new(BoardPieces {
             state: Mutex::new(BoardState {
                 head: Some(head.take()),
@@ -248,7 +253,7 @@ impl KeyWatch for DbPieces {
             }
             _ => {}
         }
-        if !write_entry(&mut state.out, &entry, self.clocks) {
+        if !state.out.entry(&entry, self.clocks) {
             state.unwritable = Some(entry.value.kind().name());
         }
         None
@@ -268,7 +273,7 @@ struct BoardState {
     /// The last entry that the walk has passed, going down; None before the first piece.
     last: Option<(Score, Box<[u8]>)>,
     /// Members that were written ahead of the walk.
-    aside: Encoder,
+    aside: Writer,
     /// All members are written or aside.
     ended: bool,
 }
@@ -289,6 +294,11 @@ impl BoardPieces {
             Some(board) if !state.ended => state.walk(board, SNAPSHOT_PIECE_MEMBERS),
             // The value left, and wrote the rest before it did.
             _ => state.ended = true,
+        }
+        if state.ended {
+            state.aside.end_board();
+        } else {
+            state.aside.end_members();
         }
         bytes.extend_from_slice(state.aside.bytes());
         state.aside.clear();
@@ -314,7 +324,7 @@ impl BoardState {
         let mut last = None;
         for (member, score) in board.range(start..end).rev() {
             if !self.touched.contains(member) {
-                self.aside.scored(member, score);
+                self.aside.member(member, score);
             }
             last = Some((score, member));
         }
@@ -341,7 +351,7 @@ impl MemberWatch for BoardPieces {
         }
         if !state.touched.contains(member) {
             if let Some(score) = old.filter(|&score| !state.has_passed(score, member)) {
-                state.aside.scored(member, score);
+                state.aside.member(member, score);
             }
             state.touched.insert(member.into());
         }
@@ -354,7 +364,7 @@ mod tests {
     use super::*;
     use crate::persist::digest;
     use crate::persist::load::{Intake, read_all};
-    use crate::persist::rdb::snapshot::{Head, write_db, write_head};
+    use crate::persist::rdb::snapshot::Head;
     use crate::persist::rdb::{Limits, opcode};
     use crate::settings::Settings;
     use crate::store::hash::Hash;
@@ -475,20 +485,22 @@ mod tests {
                 }
             }
             let wanted = digest::of_store(&store);
-            let mut file = Encoder::new(true);
-            write_head(&mut file, &Head::default());
+            let mut writer = Writer::new(Form::Snapshot, true);
+            writer.head(&Head::default());
+            let mut file = writer.take();
             let sizes: Vec<_> = store
                 .iter()
                 .map(|db| (db.len(), db.expires_len()))
                 .collect();
             let all: Vec<_> = (0..2)
-                .map(|index| DbPieces::begin(&mut store, index, Clocks::None, true))
+                .map(|index| DbPieces::begin(&mut store, index, Clocks::None, Form::Snapshot, true))
                 .collect();
             for (index, pieces) in all.iter().enumerate() {
-                write_db(&mut file, index, sizes[index].0, sizes[index].1);
+                writer.db(index, sizes[index].0, sizes[index].1);
+                file.extend(writer.take());
                 loop {
                     match pieces.next_step() {
-                        Step::Read => file.raw(&pieces.read_piece(&store)),
+                        Step::Read => file.extend(pieces.read_piece(&store)),
                         Step::Write => pieces.write_piece(&mut store),
                         Step::Done => break,
                     }
@@ -496,19 +508,20 @@ mod tests {
                         change(&mut store, &mut random, keys);
                     }
                 }
-                file.raw(&pieces.take());
+                file.extend(pieces.take());
             }
             drop(store.end_watches());
-            file.byte(opcode::EOF);
-            file.raw(&[0; 8]);
+            file.push(opcode::EOF);
+            file.extend([0; 8]);
             let mut back = Store::new(2, 1u128);
             let intake = Intake {
                 now_ms: 0,
                 drop_expired: false,
                 counts_accesses: false,
+                replace: false,
             };
             let limits = Limits::from(&Settings::default());
-            read_all(file.bytes(), limits, &mut back, intake).expect("a whole snapshot");
+            read_all(file.as_slice(), limits, &mut back, intake).expect("a whole snapshot");
             assert_eq!(digest::of_store(&back), wanted, "round {round}");
         }
     }

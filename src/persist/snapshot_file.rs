@@ -1,9 +1,9 @@
 //! A snapshot on its way to its file: written aside, and put in place when it is whole.
 
 use super::disk::{Disk, DiskFile};
-use super::rdb::Encoder;
+use super::form::{Form, Writer};
 use super::rdb::opcode;
-use super::rdb::snapshot::{CHECKSUM_LEN, Clocks, Head, write_db, write_entry, write_head};
+use super::rdb::snapshot::{CHECKSUM_LEN, Clocks, Head};
 use crate::limits::{SNAPSHOT_PIECE_LEN, SNAPSHOT_SYNC_LEN};
 use crate::store::keyspace::Store;
 use crc_fast::{CrcAlgorithm, Digest};
@@ -14,6 +14,7 @@ use std::sync::Arc;
 /// How a snapshot is written.
 #[derive(Clone, Copy, Debug)]
 pub struct SnapshotStyle {
+    pub form: Form,
     pub compress: bool,
     pub checksum: bool,
     pub clocks: Clocks,
@@ -27,6 +28,7 @@ pub struct SnapshotFile {
     path: PathBuf,
     aside: PathBuf,
     file: Option<Box<dyn DiskFile>>,
+    form: Form,
     digest: Option<Digest>,
     incremental_sync: bool,
     written: u64,
@@ -47,6 +49,7 @@ impl SnapshotFile {
             path: path.to_path_buf(),
             aside: aside.to_path_buf(),
             file: Some(file),
+            form: style.form,
             digest: style
                 .checksum
                 .then(|| Digest::new(CrcAlgorithm::Crc64Redis)),
@@ -78,10 +81,12 @@ impl SnapshotFile {
 
     /// Writes the end and puts the file in place; its length.
     pub fn finish(mut self) -> io::Result<u64> {
-        self.write(&[opcode::EOF])?;
-        let checksum = self.digest.as_ref().map_or(0, Digest::finalize);
-        let footer: [u8; CHECKSUM_LEN] = checksum.to_le_bytes();
-        self.write_raw(&footer)?;
+        if self.form == Form::Snapshot {
+            self.write(&[opcode::EOF])?;
+            let checksum = self.digest.as_ref().map_or(0, Digest::finalize);
+            let footer: [u8; CHECKSUM_LEN] = checksum.to_le_bytes();
+            self.write_raw(&footer)?;
+        }
         let mut file = self.file.take().ok_or_else(finished)?;
         let placed = file.sync().and_then(|()| {
             drop(file);
@@ -120,12 +125,12 @@ pub fn write_all(
     store: &Store,
 ) -> io::Result<u64> {
     let mut file = SnapshotFile::begin(disk, path, aside, style)?;
-    let mut out = Encoder::new(style.compress);
-    write_head(&mut out, head);
+    let mut out = Writer::new(style.form, style.compress);
+    out.head(head);
     for (index, db) in store.iter().enumerate().filter(|(_, db)| !db.is_empty()) {
-        write_db(&mut out, index, db.len(), db.expires_len());
+        out.db(index, db.len(), db.expires_len());
         for entry in db.iter() {
-            if !write_entry(&mut out, &entry, style.clocks) {
+            if !out.entry(&entry, style.clocks) {
                 return Err(unwritable(entry.value.kind().name()));
             }
             if out.bytes().len() >= SNAPSHOT_PIECE_LEN {

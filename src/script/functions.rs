@@ -6,6 +6,7 @@
 //! metatable reads from the one or the other.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::convert::until_nul;
 use super::host::ScriptHost;
@@ -28,7 +29,7 @@ pub struct Function {
 /// One library: its source, and what the source registered.
 pub struct FunctionLibrary {
     pub name: Box<[u8]>,
-    pub source: Box<[u8]>,
+    pub source: Arc<[u8]>,
     /// In the order of their registration.
     pub functions: Vec<Function>,
 }

@@ -1,16 +1,20 @@
 //! What the engine asks of the process: shutdown, memory figures, applied settings.
 
 use super::durability::jobs::Jobs;
+use super::durability::load::Names;
 use super::durability::log::Log;
-use super::durability::snapshots;
+use super::durability::{replay, snapshots};
 use super::fiber::Busy;
 use super::garbage::Garbage;
 use super::log;
 use super::policy::ConnectionPolicy;
 use crate::engine::time::Moment;
 use crate::engine::{
-    BackgroundJob, CpuTimes, Memory, Outside, RunningScript, ShutdownOptions, Snapshot,
+    BackgroundJob, CpuTimes, Engine, LogFiles, Memory, Outside, RunningScript, ShutdownOptions,
+    Snapshot,
 };
+use crate::persist::aof::files;
+use crate::persist::disk::{Disk, RealDisk};
 use crate::settings::Settings;
 use crate::store::keyspace::Store;
 use std::any::Any;
@@ -41,6 +45,11 @@ impl Outside for Process {
             | "tcp-keepalive" => self.policy.follow(settings),
             "maxclients" => self.connections_max.store(settings.maxclients, Relaxed),
             "appendfsync" => self.log.set_policy(settings.appendfsync),
+            "aof-timestamp-enabled" => self.log.set_timed(settings.aof_timestamp_enabled),
+            // Under way with the next tick.
+            "appendonly" if settings.appendonly => {
+                tracing::info!("AOF background was scheduled");
+            }
             "loglevel" => log::set_level(settings.loglevel),
             "dir" => std::env::set_current_dir(&settings.dir).map_err(|error| error.to_string())?,
             _ => {}
@@ -149,9 +158,41 @@ impl Outside for Process {
         &mut self,
         store: &mut Store,
         settings: &Settings,
+        replace: bool,
         now: Moment,
-    ) -> Result<(), String> {
-        snapshots::load(store, settings, now)
+    ) -> Result<Vec<Vec<u8>>, String> {
+        snapshots::load(store, settings, replace, now)
+    }
+
+    fn log_files(&mut self, settings: &Settings) -> Box<dyn LogFiles> {
+        Box::new(RealLogFiles {
+            log: self.log.clone(),
+            names: Names::of(settings),
+        })
+    }
+}
+
+/// The log's files on the disk.
+struct RealLogFiles {
+    log: Arc<Log>,
+    names: Names,
+}
+
+impl LogFiles for RealLogFiles {
+    fn read_into(&self, engine: &mut Engine) -> Result<(), String> {
+        let (folder, prefix) = (&self.names.folder, self.names.prefix());
+        let read = self.log.flush().and_then(|()| {
+            let disk: Arc<dyn Disk> = Arc::new(RealDisk);
+            match files::LogFiles::open(disk, folder, &prefix)? {
+                Some(files) => replay::run(&mut &mut *engine, &files, false).map(|_| ()),
+                None => Ok(()),
+            }
+        });
+        read.map_err(|error| {
+            let text = error.to_string();
+            tracing::warn!("{text}");
+            text
+        })
     }
 }
 

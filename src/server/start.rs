@@ -219,7 +219,11 @@ fn build(
     let policy = Arc::new(ConnectionPolicy::new(&settings));
     let busy = Arc::new(Busy::default());
     let connections_max = Arc::new(AtomicU32::new(settings.maxclients));
-    let log = Arc::new(Log::new(settings.appendfsync));
+    let log = Arc::new(Log::new(
+        settings.appendfsync,
+        settings.aof_timestamp_enabled,
+        time.clone(),
+    ));
     let jobs = Arc::new(Jobs::default());
     let process = Process {
         log: log.clone(),

@@ -5,6 +5,7 @@
 
 mod command_info;
 mod differential;
+mod durability;
 mod glob_real;
 mod harness;
 mod readme;

@@ -1,7 +1,7 @@
 //! FUNCTION and FCALL: libraries of functions that stay.
 
 use super::host::Host;
-use super::{check_flags, key_count, note_end, with_scripts};
+use super::{Scripts, check_flags, key_count, note_end, with_scripts};
 use crate::engine::ctx::{ControlCtx, ReadCtx};
 use crate::engine::spec::{
     Begin, Categories, CommandSpec, Find, Flags, Group, Handled, KeyFlags, KeySpec, Run,
@@ -215,6 +215,38 @@ pub const COMMANDS: &[CommandSpec] =
         },
     ];
 
+/// Loads the libraries of a snapshot.
+pub fn load_libraries(
+    ctx: &mut ControlCtx<'_>,
+    sources: &[Vec<u8>],
+    replace: bool,
+) -> Result<(), String> {
+    with_scripts(ctx, |scripts, ctx| {
+        let mut host = Host::for_loading(ctx);
+        let loaded = sources.iter().try_for_each(|source| {
+            let loaded = scripts.functions.load(source, replace, &mut host);
+            loaded.map(|_| ()).map_err(refuse)
+        });
+        host.finish();
+        note_libraries(scripts, ctx);
+        loaded.map_err(|error| error.to_string())
+    })
+}
+
+/// Removes all libraries.
+pub fn forget_libraries(ctx: &mut ControlCtx<'_>) {
+    with_scripts(ctx, |scripts, ctx| {
+        scripts.functions.flush();
+        note_libraries(scripts, ctx);
+    });
+}
+
+/// Shows the engine which libraries there are now.
+fn note_libraries(scripts: &Scripts, ctx: &mut ControlCtx<'_>) {
+    let sources = scripts.functions.libraries();
+    ctx.engine.libraries = sources.map(|library| library.source.clone()).collect();
+}
+
 fn refuse(error: FunctionError) -> CommandError {
     CommandError::Owned(String::from_utf8_lossy(&error.0).into_owned())
 }
@@ -273,6 +305,7 @@ fn function_load(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
             .map(|library| library.name.clone());
         host.finish();
         let name = loaded.map_err(refuse)?;
+        note_libraries(scripts, ctx);
         ctx.changed(1);
         ctx.reply.bulk(&name);
         Ok(())
@@ -280,7 +313,12 @@ fn function_load(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
 }
 
 fn function_delete(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
-    if !with_scripts(ctx, |scripts, _| scripts.functions.delete(args.arg(2))) {
+    let deleted = with_scripts(ctx, |scripts, ctx| {
+        let deleted = scripts.functions.delete(args.arg(2));
+        note_libraries(scripts, ctx);
+        deleted
+    });
+    if !deleted {
         return Err(CommandError::Text("ERR Library not found"));
     }
     ctx.changed(1);
@@ -301,7 +339,7 @@ fn function_flush(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
             "ERR FUNCTION FLUSH only supports SYNC|ASYNC option",
         ));
     }
-    with_scripts(ctx, |scripts, _| scripts.functions.flush());
+    forget_libraries(ctx);
     ctx.changed(1);
     ctx.reply.ok();
     Ok(())
@@ -353,6 +391,7 @@ fn function_restore(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
                 .functions
                 .restore(sources.iter().map(Vec::as_slice), policy, &mut host);
         host.finish();
+        note_libraries(scripts, ctx);
         restored.map_err(refuse)?;
         ctx.changed(1);
         ctx.reply.ok();

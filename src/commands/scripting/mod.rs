@@ -4,6 +4,7 @@ mod functions;
 mod host;
 
 pub use functions::COMMANDS as FUNCTION_COMMANDS;
+pub use functions::{forget_libraries, load_libraries};
 
 use crate::engine::ScriptFigures;
 use crate::engine::ctx::{ControlCtx, ReadCtx};

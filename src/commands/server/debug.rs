@@ -1,5 +1,6 @@
 //! DEBUG: tools for tests, allowed by enable-debug-command.
 
+use crate::commands::scripting::{forget_libraries, load_libraries};
 use crate::engine::ctx::{ControlCtx, WriteCtx};
 use crate::engine::spec::{Categories, CommandSpec, Flags, Group, Handled, Run};
 use crate::persist::digest;
@@ -78,6 +79,7 @@ fn debug(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
             Ok(())
         }
         (b"reload", _) => reload(ctx, args.from(2)),
+        (b"loadaof", 2) => load_log(ctx),
         (b"digest", 2) => {
             let digest = digest::of_store(&ctx.engine.store);
             ctx.reply.simple(&digest::hex(&digest));
@@ -269,11 +271,12 @@ fn table_statistics(ctx: &mut ControlCtx<'_>, index: &[u8]) -> Handled {
 
 /// Writes a snapshot and reads it back.
 fn reload(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
-    let (mut save, mut flush) = (true, true);
+    let (mut save, mut flush, mut merge) = (true, true, false);
     for word in args.iter() {
         match word.to_ascii_lowercase().as_slice() {
             b"nosave" => save = false,
             b"noflush" => flush = false,
+            b"merge" => merge = true,
             _ => {
                 return Err(CommandError::Text(
                     "ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.",
@@ -285,15 +288,42 @@ fn reload(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
         return Err(CommandError::Text("ERR"));
     }
     if flush {
-        for db in 0..ctx.engine.store.len() {
-            ctx.engine.flush_db(db, ctx.now);
-        }
+        flush_all(ctx);
     }
-    ctx.engine.reload_snapshot(ctx.now).map_err(|_| {
+    let reloaded = ctx.engine.reload_snapshot(merge, ctx.now);
+    let loaded = reloaded.and_then(|libraries| {
+        let loaded = load_libraries(ctx, &libraries, merge);
+        if let Err(error) = &loaded {
+            ctx.engine.outside.log(error);
+        }
+        loaded
+    });
+    loaded.map_err(|_| {
         CommandError::Text("ERR Error trying to load the RDB dump, check server logs")
     })?;
+    ctx.engine.outside.log("DB reloaded by DEBUG RELOAD");
     ctx.reply.ok();
     Ok(())
+}
+
+/// Empties everything and replays the log.
+fn load_log(ctx: &mut ControlCtx<'_>) -> Handled {
+    flush_all(ctx);
+    ctx.engine.reload_log().map_err(|_| {
+        CommandError::Text("ERR Error trying to load the AOF files, check server logs")
+    })?;
+    ctx.engine.dirty = 0;
+    let text = "Append Only File loaded by DEBUG LOADAOF";
+    ctx.engine.outside.log(text);
+    ctx.reply.ok();
+    Ok(())
+}
+
+fn flush_all(ctx: &mut ControlCtx<'_>) {
+    for db in 0..ctx.engine.store.len() {
+        ctx.engine.flush_db(db, ctx.now);
+    }
+    forget_libraries(ctx);
 }
 
 fn digest_values(ctx: &mut ControlCtx<'_>, keys: Args<'_>) {
@@ -322,6 +352,8 @@ fn help(ctx: &mut ControlCtx<'_>) {
             "    Answer with an error of that text.",
             "HTSTATS <dbid>",
             "    Describe the key table of a database.",
+            "LOADAOF",
+            "    Empty all databases and replay the append-only log.",
             "LOG <message>",
             "    Write <message> to the server's log.",
             "OBJECT <key>",
@@ -330,7 +362,7 @@ fn help(ctx: &mut ControlCtx<'_>) {
             "    Make <count> string keys named <prefix>:<number>.",
             "PROTOCOL <type>",
             "    Answer with a test value of the given type.",
-            "RELOAD [NOSAVE] [NOFLUSH]",
+            "RELOAD [NOSAVE] [NOFLUSH] [MERGE]",
             "    Write a snapshot and read it back.",
             "SET-ACTIVE-EXPIRE <0|1>",
             "    Stop or start the removal of expired keys nobody asks for.",

@@ -506,8 +506,8 @@ fn statistics(out: &mut String, source: &Source<'_>) {
         "pubsubshard_channels",
         engine.pubsub.channel_count(ChannelSpace::Shard),
     );
-    line(out, "latest_fork_usec", 0);
-    line(out, "total_forks", 0);
+    line(out, "latest_fork_usec", engine.persistence.last_begin_us);
+    line(out, "total_forks", engine.persistence.jobs);
     line(out, "migrate_cached_sockets", 0);
     line(out, "slave_expires_tracked_keys", 0);
     line(out, "tracking_total_keys", 0);

@@ -6,6 +6,7 @@
 
 use super::manifest::{Entry, Manifest, Role};
 use crate::persist::disk::{Disk, DiskFile, replace_file};
+use crate::persist::form::Form;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -198,10 +199,10 @@ impl LogFiles {
     }
 
     /// Puts a new base, which stands where the last increment begins, in the place of everything before it.
-    pub fn exchange_base(&mut self, aside: &Path) -> io::Result<()> {
+    pub fn exchange_base(&mut self, aside: &Path, form: Form) -> io::Result<()> {
         let seq = self.manifest.next_base_seq();
         let entry = Entry {
-            name: format!("{}.{seq}.base.rdb", self.prefix),
+            name: format!("{}.{seq}.base.{}", self.prefix, ending(form)),
             seq,
             role: Role::Base,
             start_offset: None,
@@ -227,6 +228,7 @@ impl LogFiles {
     pub fn start_over(
         &mut self,
         base_aside: &Path,
+        form: Form,
         increment_aside: &Path,
         offset: u64,
         replication_id: &str,
@@ -243,7 +245,7 @@ impl LogFiles {
         self.disk.rename(increment_aside, &path)?;
         let before = self.manifest.clone();
         self.manifest.increments.push(increment);
-        let exchanged = self.exchange_base(base_aside);
+        let exchanged = self.exchange_base(base_aside, form);
         if exchanged.is_err() {
             self.manifest = before;
         }
@@ -276,6 +278,14 @@ impl LogFiles {
         replace_file(self.disk.as_ref(), &path, &aside, |file| {
             file.write_all(text.as_bytes())
         })
+    }
+}
+
+/// How the name of a base ends.
+fn ending(form: Form) -> &'static str {
+    match form {
+        Form::Snapshot => "rdb",
+        Form::Commands => "aof",
     }
 }
 

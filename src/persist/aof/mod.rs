@@ -5,6 +5,7 @@
 //! does not exist for a reader; so a new manifest, put in place by renaming, is the
 //! moment at which a change of files takes effect.
 
+pub mod base;
 pub mod files;
 pub mod manifest;
 pub mod reader;

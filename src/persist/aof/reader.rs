@@ -41,6 +41,8 @@ pub struct LogReader<R> {
     input: Input<R>,
     /// Up to here the file is whole.
     good_len: u64,
+    /// Bytes of remarks, which are no part of the effect stream.
+    remarks_len: u64,
 }
 
 impl<R: Read> LogReader<R> {
@@ -52,6 +54,7 @@ impl<R: Read> LogReader<R> {
     pub fn after(input: Input<R>) -> Self {
         LogReader {
             good_len: input.offset(),
+            remarks_len: 0,
             input,
         }
     }
@@ -61,10 +64,16 @@ impl<R: Read> LogReader<R> {
         self.good_len
     }
 
+    /// Bytes of remarks below [`LogReader::good_len`].
+    pub fn remarks_len(&self) -> u64 {
+        self.remarks_len
+    }
+
     /// The next group; None at the end of a whole file.
     pub fn next_group(&mut self) -> Result<Option<Group>, LogFault> {
         let mut commands = Vec::new();
         let mut in_group = false;
+        let mut group_remarks_len = 0;
         let mut offset = self.good_len;
         loop {
             let start = self.input.offset();
@@ -83,7 +92,9 @@ impl<R: Read> LogReader<R> {
             let command = match self.command() {
                 Ok(Some(command)) => command,
                 Ok(None) => {
+                    group_remarks_len += self.input.offset() - start;
                     if !in_group {
+                        self.remarks_len += std::mem::take(&mut group_remarks_len);
                         self.good_len = self.input.offset();
                         offset = self.good_len;
                     }
@@ -113,6 +124,7 @@ impl<R: Read> LogReader<R> {
                 commands.push(command);
             }
             if ends || !in_group {
+                self.remarks_len += group_remarks_len;
                 self.good_len = self.input.offset();
                 return Ok(Some(Group { commands, offset }));
             }

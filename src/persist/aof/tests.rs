@@ -5,6 +5,7 @@ use super::manifest::Manifest;
 use super::reader::{LogFault, LogReader};
 use crate::persist::disk::memory::{MemoryDisk, Survival, Trouble};
 use crate::persist::disk::{Disk, DiskFile};
+use crate::persist::form::Form;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -134,7 +135,7 @@ fn live(disk: &MemoryDisk, done: &mut usize) -> std::io::Result<()> {
             let mut base = disk.create(&aside)?;
             let all: String = (0..so_far).map(|number| format!("[{number}]")).collect();
             write(base.as_mut(), &all)?;
-            files.exchange_base(&aside)?;
+            files.exchange_base(&aside, Form::Snapshot)?;
             files.remove_history()?;
         }
     }

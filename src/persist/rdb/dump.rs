@@ -3,12 +3,9 @@
 use super::encode::{Encoder, kind_of};
 use super::error::RdbError;
 use super::input::Input;
-use super::{Limits, VALKEY_VERSION, VERSION, VERSION_MAX, decode_value};
+use super::{Limits, VALKEY_VERSION, VERSION, VERSION_MAX, decode_value, opcode};
 use crate::store::value::{Value, ValueRef};
 use crc_fast::CrcAlgorithm;
-
-/// Opcode of a library of functions (Redis: RDB_OPCODE_FUNCTION2).
-const FUNCTION: u8 = 245;
 
 /// Two bytes of version and eight of checksum end a payload.
 const FOOTER_LEN: usize = 10;
@@ -34,7 +31,7 @@ fn close(encoder: &mut Encoder) {
 pub fn encode_functions<'s>(sources: impl Iterator<Item = &'s [u8]>, compress: bool) -> Vec<u8> {
     let mut encoder = Encoder::new(compress);
     for source in sources {
-        encoder.byte(FUNCTION);
+        encoder.byte(opcode::FUNCTION2);
         encoder.string(source);
     }
     close(&mut encoder);
@@ -47,7 +44,7 @@ pub fn decode_functions(payload: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut input = Input::new(body);
     let mut sources = Vec::new();
     while input.offset() < body.len() as u64 {
-        if input.byte().ok()? != FUNCTION {
+        if input.byte().ok()? != opcode::FUNCTION2 {
             return None;
         }
         sources.push(input.string().ok()?.to_vec());

@@ -10,6 +10,7 @@ use super::{Limits, VALKEY_VERSION, VERSION, VERSION_MAX, decode_value, opcode};
 use crate::store::keyspace::Entry;
 use crate::store::value::Value;
 use std::io::Read;
+use std::sync::Arc;
 
 const MAGIC: &[u8] = b"REDIS";
 const VALKEY_MAGIC: &[u8] = b"VALKEY";
@@ -27,6 +28,10 @@ pub struct Head {
     pub replication_id: String,
     /// Where in the effect stream the snapshot stands.
     pub offset: u64,
+    /// The sources of the libraries of functions.
+    pub libraries: Vec<Arc<[u8]>>,
+    /// The time is noted where the form has no place of its own for it.
+    pub timed: bool,
 }
 
 /// Which access clocks are worth keeping, by the eviction policy.
@@ -63,6 +68,10 @@ pub fn write_head(out: &mut Encoder, head: &Head) {
         aux("repl-offset", &head.offset.to_string());
     }
     aux("aof-base", if head.log_base { "1" } else { "0" });
+    for library in &head.libraries {
+        out.byte(opcode::FUNCTION2);
+        out.string(library);
+    }
 }
 
 /// Writes that the entries of a database follow, and about how many.
@@ -115,6 +124,8 @@ pub fn write_entry(out: &mut Encoder, entry: &Entry<'_>, clocks: Clocks) -> bool
 pub enum Item {
     /// A fact of the head.
     Aux(Vec<u8>, Vec<u8>),
+    /// The source of a library of functions.
+    Library(Vec<u8>),
     /// The entries that follow are of this database.
     Db(usize),
     /// About so many keys follow, and so many with deadlines.
@@ -219,8 +230,13 @@ impl<R: Read> Reader<R> {
                         self.input.len()?;
                     }
                 }
-                opcode::FUNCTION2 | opcode::FUNCTION_PRE_GA => {
-                    return Err(RdbError::Foreign("a library of functions".to_string()));
+                opcode::FUNCTION2 => {
+                    return Ok(Some(Item::Library(self.input.string()?.to_vec())));
+                }
+                opcode::FUNCTION_PRE_GA => {
+                    return Err(RdbError::Version(
+                        "Pre-release function format not supported.".to_string(),
+                    ));
                 }
                 opcode::MODULE_AUX => {
                     let id = self.input.len()?;

@@ -5,6 +5,7 @@ use super::{Limits, dump};
 use crate::persist::digest;
 use crate::persist::disk::Disk;
 use crate::persist::disk::memory::{MemoryDisk, Survival, Trouble};
+use crate::persist::form::Form;
 use crate::persist::load::{self, Intake};
 use crate::persist::snapshot_file::{self, SnapshotStyle};
 use crate::settings::Settings;
@@ -23,6 +24,7 @@ fn limits() -> Limits {
 }
 
 const STYLE: SnapshotStyle = SnapshotStyle {
+    form: Form::Snapshot,
     compress: true,
     checksum: true,
     clocks: Clocks::None,
@@ -33,6 +35,7 @@ const INTAKE: Intake = Intake {
     now_ms: 1_000_000,
     drop_expired: true,
     counts_accesses: false,
+    replace: false,
 };
 
 /// Values of every type, around every threshold and with awkward bytes.
@@ -295,7 +298,10 @@ fn foreign_things_are_named() {
             "hash with deadlines of fields (type 24)",
         ),
         (b"REDIS0012\x07\x01a", "a module's type (type 7)"),
-        (b"REDIS0010\xf5\x01a", "a library of functions"),
+        (
+            b"REDIS0010\xf6\x01a",
+            "Pre-release function format not supported.",
+        ),
     ];
     for (bytes, name) in cases {
         let error = read(bytes).err().expect("nothing we have").to_string();

@@ -8,9 +8,9 @@ use super::snapshots;
 use crate::engine::{BackgroundJob, Engine, Snapshot};
 use crate::persist::aof::files::LogFiles;
 use crate::persist::disk::{Disk, RealDisk};
+use crate::persist::form::Writer;
 use crate::persist::pieces::{DbPieces, Step};
-use crate::persist::rdb::Encoder;
-use crate::persist::rdb::snapshot::{Head, write_db, write_head};
+use crate::persist::rdb::snapshot::Head;
 use crate::persist::snapshot_file::{SnapshotFile, SnapshotStyle, unwritable};
 use crate::server::Shared;
 use parking_lot::Mutex;
@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Instant;
 
 /// The way to the thread.
 pub struct Jobs {
@@ -131,26 +132,39 @@ struct Begun {
 }
 
 fn begin(shared: &Shared, engine: &mut Engine, log_base: bool) -> Begun {
+    let started = Instant::now();
     let now = shared.time.now();
     let snapshot = Snapshot {
         store: &engine.store,
+        libraries: &engine.libraries,
         settings: &engine.settings,
         replication_id: &engine.identity.replication_id,
         offset: engine.effects.offset(),
         now,
     };
     let head = snapshots::head(&snapshot, log_base);
-    let style = snapshots::style(&engine.settings, now);
+    let style = if log_base {
+        snapshots::base_style(&engine.settings, now)
+    } else {
+        snapshots::style(&engine.settings, now)
+    };
     let mut dbs = Vec::new();
     for index in 0..engine.store.len() {
         let (keys, deadlines) = (engine.db(index).len(), engine.db(index).expires_len());
         if keys > 0 {
-            let pieces = DbPieces::begin(&mut engine.store, index, style.clocks, style.compress);
+            let pieces = DbPieces::begin(
+                &mut engine.store,
+                index,
+                style.clocks,
+                style.form,
+                style.compress,
+            );
             dbs.push((index, keys, deadlines, pieces));
         }
     }
     engine.persistence.keys_processed = 0;
     engine.persistence.keys_total = engine.store.keys_len() as u64;
+    engine.persistence.last_begin_us = started.elapsed().as_micros() as u64;
     Begun {
         head,
         style,
@@ -164,10 +178,10 @@ fn begin(shared: &Shared, engine: &mut Engine, log_base: bool) -> Begun {
 fn write(shared: &Shared, begun: &Begun, path: &Path, aside: &Path) -> io::Result<SnapshotFile> {
     let disk: Arc<dyn Disk> = Arc::new(RealDisk);
     let mut file = SnapshotFile::begin(disk, path, aside, begun.style)?;
-    let mut out = Encoder::new(begun.style.compress);
-    write_head(&mut out, &begun.head);
+    let mut out = Writer::new(begun.style.form, begun.style.compress);
+    out.head(&begun.head);
     for (index, keys, deadlines, pieces) in &begun.dbs {
-        write_db(&mut out, *index, *keys, *deadlines);
+        out.db(*index, *keys, *deadlines);
         file.write(&out.take())?;
         loop {
             if shared.jobs.cancelled.load(Ordering::Acquire) {
@@ -228,7 +242,7 @@ fn rewrite(shared: &Shared) -> io::Result<()> {
     let base = folder.join(aside("base"));
     write(shared, &begun, &base, &folder.join(aside("aof")))?.finish()?;
     let (answer, exchanged) = channel();
-    shared.log.exchange(base, answer);
+    shared.log.exchange(base, begun.style.form, answer);
     exchanged.recv().map_err(|_| log_ended())?
 }
 
@@ -244,6 +258,7 @@ fn rewrite_closed(shared: &Shared) -> io::Result<()> {
     drop(RealDisk.create(&increment)?);
     files.start_over(
         &base,
+        begun.style.form,
         &increment,
         begun.head.offset,
         &begun.head.replication_id,
@@ -290,8 +305,13 @@ fn start_log(shared: &Shared) -> io::Result<()> {
     let (answer, adopted) = channel();
     let increment = folder.join(aside("incr"));
     let id = &begun.head.replication_id;
-    shared
-        .log
-        .adopt(base, increment, begun.head.offset, id, answer);
+    shared.log.adopt(
+        base,
+        begun.style.form,
+        increment,
+        begun.head.offset,
+        id,
+        answer,
+    );
     adopted.recv().map_err(|_| log_ended())?
 }

@@ -5,6 +5,7 @@
 //! the start: a server never goes on empty over data that it did not understand.
 
 use super::log::Log;
+use super::reach::Reach;
 use super::{jobs, replay, snapshots};
 use crate::engine::Loading;
 use crate::persist::aof::files::LogFiles;
@@ -127,7 +128,7 @@ fn read_log(shared: &Shared, files: &LogFiles) -> io::Result<()> {
     begin(shared, total);
     let started = Instant::now();
     let allow_cut = shared.write_patiently().settings.aof_load_truncated;
-    let replayed = replay::run(shared, files, allow_cut)?;
+    let replayed = replay::run(&mut &*shared, files, allow_cut)?;
     let mut engine = shared.write_patiently();
     engine.dirty = 0;
     engine.persistence.load_keys_loaded = replayed.keys;
@@ -135,7 +136,7 @@ fn read_log(shared: &Shared, files: &LogFiles) -> io::Result<()> {
     let offset = last
         .and_then(|last| last.start_offset)
         .or(replayed.facts.offset)
-        .map_or(total, |start| start + replayed.last_len);
+        .map_or(total, |start| start + replayed.last_stream_len);
     engine.effects.set_offset(offset);
     let id = last
         .and_then(|last| last.replication_id.clone())
@@ -161,20 +162,22 @@ fn write_base(shared: &Shared, disk: Arc<dyn Disk>, files: &mut LogFiles) -> io:
     let now = shared.time.now();
     let snapshot = crate::engine::Snapshot {
         store: &engine.store,
+        libraries: &engine.libraries,
         settings: &engine.settings,
         replication_id: &engine.identity.replication_id,
         offset: engine.effects.offset(),
         now,
     };
+    let style = snapshots::base_style(&engine.settings, now);
     snapshot_file::write_all(
         disk,
         &aside,
         &files.folder().join("temp-base.rdb"),
-        snapshots::style(&engine.settings, now),
+        style,
         &snapshots::head(&snapshot, true),
         &engine.store,
     )?;
-    files.exchange_base(&aside)
+    files.exchange_base(&aside, style.form)
 }
 
 /// Opens the log to write on.
@@ -233,8 +236,7 @@ impl Progress {
 fn snapshot(shared: &Shared, path: &Path, drop_expired: bool) -> io::Result<(Taken, Facts)> {
     let source = RealDisk.open(path)?;
     let mut progress = Progress::new();
-    let read = read_snapshot(shared, source, drop_expired, &mut progress);
-    let (taken, facts, _) = read.map_err(|fault| {
+    let refuse = |fault: &dyn std::fmt::Display| {
         io::Error::new(
             io::ErrorKind::InvalidData,
             format!(
@@ -242,25 +244,24 @@ fn snapshot(shared: &Shared, path: &Path, drop_expired: bool) -> io::Result<(Tak
                 path.display()
             ),
         )
-    })?;
+    };
+    let read = read_snapshot(&mut &*shared, source, drop_expired, &mut progress);
+    let (taken, facts, _) = read.map_err(|fault| refuse(&fault))?;
+    replay::load_libraries(&mut &*shared, &facts.libraries).map_err(|why| refuse(&why))?;
     Ok((taken, facts))
 }
 
 /// Reads a snapshot from anywhere.
 pub fn read_snapshot<R: Read>(
-    shared: &Shared,
+    reach: &mut impl Reach,
     source: R,
     drop_expired: bool,
     progress: &mut Progress,
 ) -> Result<(Taken, Facts, Input<R>), LoadFault> {
-    let (limits, intake) = {
-        let engine = shared.write_patiently();
-        let now = shared.time.now();
-        (
-            Limits::from(&engine.settings),
-            snapshots::intake(&engine.settings, now, drop_expired),
-        )
-    };
+    let (limits, intake) = reach.with(|engine| {
+        let intake = snapshots::intake(&engine.settings, engine.time.now(), drop_expired);
+        (Limits::from(&engine.settings), intake)
+    });
     let mut reader = Reader::new(source, limits).map_err(|error| LoadFault { offset: 0, error })?;
     let mut taken = Taken::default();
     let mut facts = Facts::default();
@@ -276,6 +277,7 @@ pub fn read_snapshot<R: Read>(
         let more = item.is_some();
         match item {
             Some(Item::Aux(name, value)) => facts.note(&name, &value),
+            Some(Item::Library(source)) => facts.libraries.push(source),
             Some(Item::Db(index)) => db = index,
             Some(Item::Entry(entry)) => batch.push((db, entry)),
             Some(Item::Size { .. }) | None => {}
@@ -283,15 +285,13 @@ pub fn read_snapshot<R: Read>(
         let full = batch.len() >= BATCH_KEYS || offset - batch_start >= BATCH_BYTES;
         if full || !more {
             batch_start = offset;
-            let mut engine = shared.write_patiently();
-            for (db, entry) in batch.drain(..) {
-                take_in(&mut engine.store, db, entry, intake, &mut taken)
-                    .map_err(|error| LoadFault { offset, error })?;
-            }
-            if let Some(loading) = &mut engine.loading {
-                loading.loaded_bytes = reader.offset();
-                let loading = *loading;
-                drop(engine);
+            let loading = reach.with(|engine| {
+                for (db, entry) in batch.drain(..) {
+                    take_in(&mut engine.store, db, entry, intake, &mut taken)?;
+                }
+                Ok(engine.note_loaded(reader.offset()))
+            });
+            if let Some(loading) = loading.map_err(|error| LoadFault { offset, error })? {
                 progress.tell(loading);
             }
         }

@@ -10,17 +10,19 @@
 //! nothing that waits was acknowledged.
 
 use crate::engine::effects::EffectSink;
+use crate::engine::time::TimeSource;
 use crate::limits::LOG_QUEUE_BYTES_MAX;
 use crate::persist::aof::files::LogFiles;
 use crate::persist::disk::DiskFile;
+use crate::persist::form::Form;
 use crate::settings::FsyncPolicy;
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::Sender;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
@@ -40,16 +42,20 @@ enum Piece {
     /// Put a new base in place, which stands where the last increment begins.
     Exchange {
         aside: PathBuf,
+        form: Form,
         answer: Sender<io::Result<()>>,
     },
     /// Let the file that is written, which did not count so far, follow a new base in the place of all others.
     Adopt {
         base: PathBuf,
+        form: Form,
         increment: PathBuf,
         offset: u64,
         replication_id: String,
         answer: Sender<io::Result<()>>,
     },
+    /// Write everything before it, so that it can be read back.
+    Flush(Sender<io::Result<()>>),
 }
 
 #[derive(Default)]
@@ -65,6 +71,11 @@ pub struct Log {
     wake: Condvar,
     room: Condvar,
     policy: Mutex<FsyncPolicy>,
+    time: Arc<dyn TimeSource>,
+    /// Effects are preceded by remarks that tell the time.
+    timed: AtomicBool,
+    /// The second that the last remark told.
+    told_s: AtomicI64,
     /// Replies wait for the disk.
     gated: AtomicBool,
     open: AtomicBool,
@@ -81,12 +92,15 @@ pub struct Log {
 
 impl Log {
     /// A log that is not kept yet.
-    pub fn new(policy: FsyncPolicy) -> Self {
+    pub fn new(policy: FsyncPolicy, timed: bool, time: Arc<dyn TimeSource>) -> Self {
         Log {
             queue: Mutex::default(),
             wake: Condvar::new(),
             room: Condvar::new(),
             policy: Mutex::new(policy),
+            time,
+            timed: AtomicBool::new(timed),
+            told_s: AtomicI64::new(0),
             gated: AtomicBool::new(false),
             open: AtomicBool::new(false),
             appended: AtomicU64::new(0),
@@ -113,6 +127,11 @@ impl Log {
         );
         self.wake.notify_one();
         self.wake_waiters();
+    }
+
+    /// Follows the setting aof-timestamp-enabled.
+    pub fn set_timed(&self, timed: bool) {
+        self.timed.store(timed, Ordering::Release);
     }
 
     /// Starts the thread, which goes on at `offset` of the stream in `file`, behind its `file_len` bytes.
@@ -220,14 +239,31 @@ impl Log {
     }
 
     /// Puts a new base in place.
-    pub fn exchange(&self, aside: PathBuf, answer: Sender<io::Result<()>>) {
-        self.order(Piece::Exchange { aside, answer });
+    pub fn exchange(&self, aside: PathBuf, form: Form, answer: Sender<io::Result<()>>) {
+        self.order(Piece::Exchange {
+            aside,
+            form,
+            answer,
+        });
+    }
+
+    /// Waits until everything appended so far is in the file.
+    pub fn flush(&self) -> io::Result<()> {
+        if !self.is_open() {
+            return Ok(());
+        }
+        let (answer, flushed) = channel();
+        self.order(Piece::Flush(answer));
+        flushed
+            .recv()
+            .unwrap_or_else(|_| Err(io::Error::other("the log was closed meanwhile")))
     }
 
     /// Makes the increment that is written count, behind a new base.
     pub fn adopt(
         &self,
         base: PathBuf,
+        form: Form,
         increment: PathBuf,
         offset: u64,
         replication_id: &str,
@@ -235,6 +271,7 @@ impl Log {
     ) {
         self.order(Piece::Adopt {
             base,
+            form,
             increment,
             offset,
             replication_id: replication_id.to_string(),
@@ -250,6 +287,18 @@ impl Log {
         }
         drop(queue);
         self.wake.notify_one();
+    }
+
+    /// The remark that stands before the first effects of a second, if remarks are wanted.
+    fn remark(&self) -> String {
+        if !self.timed.load(Ordering::Acquire) {
+            return String::new();
+        }
+        let now_s = self.time.now().unix_us / 1_000_000;
+        if self.told_s.swap(now_s, Ordering::Relaxed) >= now_s {
+            return String::new();
+        }
+        format!("#TS:{now_s}\r\n")
     }
 
     fn wake_waiters(&self) {
@@ -297,15 +346,18 @@ impl EffectSink for Log {
         {
             self.room.wait_for(&mut queue, SYNC_INTERVAL);
         }
-        queue.bytes += bytes.len();
+        let remark = self.remark();
+        queue.bytes += remark.len() + bytes.len();
         match queue.pieces.back_mut() {
             Some(Piece::Bytes(last, end)) => {
+                last.extend_from_slice(remark.as_bytes());
                 last.extend_from_slice(bytes);
                 *end = end_offset;
             }
-            _ => queue
-                .pieces
-                .push_back(Piece::Bytes(bytes.to_vec(), end_offset)),
+            _ => queue.pieces.push_back(Piece::Bytes(
+                [remark.as_bytes(), bytes].concat(),
+                end_offset,
+            )),
         }
         self.appended.store(end_offset, Ordering::Release);
         drop(queue);
@@ -383,12 +435,21 @@ impl LogWriter {
                 // Who asked may have given up.
                 let _ = answer.send(rotated);
             }
-            Piece::Exchange { aside, answer } => {
-                let exchanged = self.files.exchange_base(&aside);
+            Piece::Exchange {
+                aside,
+                form,
+                answer,
+            } => {
+                let exchanged = self.files.exchange_base(&aside, form);
                 self.after_exchange(exchanged, &answer);
+            }
+            Piece::Flush(answer) => {
+                // Who asked may have given up.
+                let _ = answer.send(self.write());
             }
             Piece::Adopt {
                 base,
+                form,
                 increment,
                 offset,
                 replication_id,
@@ -396,7 +457,7 @@ impl LogWriter {
             } => {
                 let adopted = self.write().and_then(|()| self.file.sync()).and_then(|()| {
                     self.files
-                        .start_over(&base, &increment, offset, &replication_id)
+                        .start_over(&base, form, &increment, offset, &replication_id)
                 });
                 self.after_exchange(adopted, &answer);
             }

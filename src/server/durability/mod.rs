@@ -3,6 +3,7 @@
 pub mod jobs;
 pub mod load;
 pub mod log;
+pub mod reach;
 pub mod replay;
 pub mod snapshots;
 

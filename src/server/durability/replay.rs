@@ -1,19 +1,20 @@
 //! Reads the log at the start: base, then increments, each group applied whole.
 
 use super::load::{Progress, read_snapshot};
+use super::reach::Reach;
 use crate::engine::Engine;
 use crate::engine::client::{Client, ClientId, Mailbox, MailboxUsage};
 use crate::engine::dispatch::Outcome;
 use crate::engine::session::{Origin, Session};
+use crate::engine::table::Resolved;
 use crate::engine::time::Moment;
 use crate::persist::aof::files::LogFiles;
 use crate::persist::aof::manifest::Entry;
 use crate::persist::aof::reader::{Group, LogFault, LogReader};
 use crate::persist::load::Facts;
 use crate::persist::rdb::Input;
-use crate::resp::args::Args;
+use crate::resp::args::{Args, OwnedArgs};
 use crate::resp::reply::{Protocol, Reply};
-use crate::server::Shared;
 use std::io::{self, Read};
 use std::sync::Arc;
 
@@ -26,35 +27,34 @@ pub struct Replayed {
     pub facts: Facts,
     pub keys: u64,
     pub commands: u64,
-    /// Bytes of the last increment.
-    pub last_len: u64,
+    /// Bytes of the effect stream in the last increment.
+    pub last_stream_len: u64,
 }
 
 /// Reads all files of a log. The last one may be cut off where the settings allow it.
-pub fn run(shared: &Shared, files: &LogFiles, allow_cut: bool) -> io::Result<Replayed> {
+pub fn run(reach: &mut impl Reach, files: &LogFiles, allow_cut: bool) -> io::Result<Replayed> {
     let live: Vec<Entry> = files.manifest().live().cloned().collect();
     let mut replayed = Replayed::default();
     let mut progress = Progress::new();
-    let mut session = replay_session(shared);
+    let mut session = reach.with(replay_session);
     for (index, entry) in live.iter().enumerate() {
         let is_last = index + 1 == live.len();
         let outcome = read_file(
-            shared,
+            reach,
             files,
             entry,
             &mut session,
             &mut replayed,
             &mut progress,
         )?;
-        replayed.last_len = match outcome {
-            Ended::Whole(len) => len,
+        match outcome {
+            Ended::Whole => {}
             Ended::CutOff(good_len) if is_last && allow_cut => {
                 tracing::warn!(
                     "!!! Warning: short read while loading the AOF file {}!!! Truncating it at offset {good_len}",
                     entry.name
                 );
                 files.cut(entry, good_len)?;
-                good_len
             }
             Ended::CutOff(good_len) => {
                 return Err(refuse(&format!(
@@ -71,12 +71,12 @@ pub fn run(shared: &Shared, files: &LogFiles, allow_cut: bool) -> io::Result<Rep
 }
 
 enum Ended {
-    Whole(u64),
+    Whole,
     CutOff(u64),
 }
 
 fn read_file(
-    shared: &Shared,
+    reach: &mut impl Reach,
     files: &LogFiles,
     entry: &Entry,
     session: &mut Session,
@@ -90,12 +90,13 @@ fn read_file(
     let source = io::Cursor::new(start).chain(source);
     let mut reader = if is_snapshot {
         let (taken, facts, rest) =
-            read_snapshot(shared, source, false, progress).map_err(|fault| {
+            read_snapshot(reach, source, false, progress).map_err(|fault| {
                 refuse(&format!(
                     "Error reading the RDB part of the AOF file {}: {fault}",
                     entry.name
                 ))
             })?;
+        load_libraries(reach, &facts.libraries).map_err(|why| refuse(&why))?;
         replayed.facts = facts;
         replayed.keys += taken.loaded;
         LogReader::after(rest)
@@ -109,7 +110,7 @@ fn read_file(
         let mut ended = None;
         match next {
             Ok(Some(group)) => batch.push(group),
-            Ok(None) => ended = Some(Ended::Whole(reader.good_len())),
+            Ok(None) => ended = Some(Ended::Whole),
             Err(LogFault::CutOff { good_len }) => ended = Some(Ended::CutOff(good_len)),
             Err(LogFault::Io(error)) => return Err(error),
             Err(LogFault::Broken { offset, what }) => {
@@ -121,15 +122,10 @@ fn read_file(
             }
         }
         if !more || batch.len() >= BATCH_COMMANDS {
-            apply(shared, entry, session, &batch, replayed)?;
+            apply(reach, entry, session, &batch, replayed)?;
             batch.clear();
-            let loading = {
-                let mut engine = shared.write_patiently();
-                if let Some(loading) = &mut engine.loading {
-                    loading.loaded_bytes = reader.good_len();
-                }
-                engine.loading
-            };
+            replayed.last_stream_len = reader.good_len() - reader.remarks_len();
+            let loading = reach.with(|engine| engine.note_loaded(reader.good_len()));
             if let Some(loading) = loading {
                 progress.tell(loading);
             }
@@ -141,29 +137,52 @@ fn read_file(
 }
 
 fn apply(
-    shared: &Shared,
+    reach: &mut impl Reach,
     entry: &Entry,
     session: &mut Session,
     batch: &[Group],
     replayed: &mut Replayed,
 ) -> io::Result<()> {
-    let real = shared.time.now();
-    let mut engine = shared.write_patiently();
-    for group in batch {
-        for command in &group.commands {
-            let args = command.as_args();
-            run_one(&mut engine, session, args, real).map_err(|why| {
-                refuse(&format!(
-                    "The command {} at or after offset {} of the append only file {} cannot be applied: {why}",
-                    String::from_utf8_lossy(args.arg(0)),
-                    group.offset,
-                    entry.name
-                ))
-            })?;
-            replayed.commands += 1;
+    reach.with(|engine| {
+        let real = engine.time.now();
+        for group in batch {
+            for command in &group.commands {
+                let args = command.as_args();
+                run_one(engine, session, args, real).map_err(|why| {
+                    refuse(&format!(
+                        "The command {} at or after offset {} of the append only file {} cannot be applied: {why}",
+                        String::from_utf8_lossy(args.arg(0)),
+                        group.offset,
+                        entry.name
+                    ))
+                })?;
+                replayed.commands += 1;
+            }
         }
+        Ok(())
+    })
+}
+
+/// Loads the libraries of functions of a snapshot, whatever name the command for it was given.
+pub fn load_libraries(reach: &mut impl Reach, sources: &[Vec<u8>]) -> Result<(), String> {
+    if sources.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    reach.with(|engine| {
+        let mut session = replay_session(engine);
+        let command = engine
+            .table
+            .iter()
+            .find(|command| &*command.full_name == "function|load");
+        let command = command.ok_or("libraries of functions cannot be loaded")?;
+        for source in sources {
+            let args = OwnedArgs::from_slices(&[b"FUNCTION", b"LOAD", source]);
+            let now = engine.time.now();
+            run_command(engine, &mut session, Ok(command), args.as_args(), now)
+                .map_err(|why| format!("Failed loading a library of functions: {why}"))?;
+        }
+        Ok(())
+    })
 }
 
 /// Runs one command as it was run when it was logged.
@@ -179,7 +198,7 @@ fn run_one(
     }
     // No key is past its deadline while a log is read: what expired says so itself. Only what
     // counts from the present, which nobody logs since long, needs the present.
-    let mut now = if counts_from_now(args) {
+    let now = if counts_from_now(args) {
         real
     } else {
         Moment {
@@ -187,6 +206,16 @@ fn run_one(
             monotonic_ns: real.monotonic_ns,
         }
     };
+    run_command(engine, session, resolved, args, now)
+}
+
+fn run_command(
+    engine: &mut Engine,
+    session: &mut Session,
+    resolved: Resolved,
+    args: Args<'_>,
+    mut now: Moment,
+) -> Result<(), String> {
     let mut reply = Reply::new(Protocol::Resp2);
     match engine.execute(session, resolved, args, &mut reply, &mut now) {
         Outcome::Done => {}
@@ -232,8 +261,8 @@ impl Mailbox for Nobody {
     }
 }
 
-fn replay_session(shared: &Shared) -> Session {
-    let now_ms = shared.time.now().unix_ms();
+fn replay_session(engine: &mut Engine) -> Session {
+    let now_ms = engine.time.now().unix_ms();
     let client = Client::new(
         ClientId(0),
         String::new(),
@@ -241,7 +270,7 @@ fn replay_session(shared: &Shared) -> Session {
         now_ms,
         Box::new(Nobody),
     );
-    let mut session = Session::new(Arc::new(client), true, shared.fork_random());
+    let mut session = Session::new(Arc::new(client), true, engine.random.fork());
     session.origin = Origin::Replay;
     session
 }

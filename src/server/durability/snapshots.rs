@@ -3,6 +3,7 @@
 use crate::engine::Snapshot;
 use crate::engine::time::Moment;
 use crate::persist::disk::{Disk, RealDisk};
+use crate::persist::form::Form;
 use crate::persist::load::{self, Intake};
 use crate::persist::rdb::Limits;
 use crate::persist::rdb::snapshot::{Clocks, Head};
@@ -24,10 +25,24 @@ pub fn style(settings: &Settings, now: Moment) -> SnapshotStyle {
         _ => Clocks::None,
     };
     SnapshotStyle {
+        form: Form::Snapshot,
         compress: settings.rdbcompression,
         checksum: settings.rdbchecksum,
         clocks,
         incremental_sync: settings.rdb_save_incremental_fsync,
+    }
+}
+
+/// How the settings want the base of a log.
+pub fn base_style(settings: &Settings, now: Moment) -> SnapshotStyle {
+    SnapshotStyle {
+        form: if settings.aof_use_rdb_preamble {
+            Form::Snapshot
+        } else {
+            Form::Commands
+        },
+        incremental_sync: settings.aof_rewrite_incremental_fsync,
+        ..style(settings, now)
     }
 }
 
@@ -36,6 +51,7 @@ pub fn intake(settings: &Settings, now: Moment, drop_expired: bool) -> Intake {
     Intake {
         now_ms: now.unix_ms(),
         drop_expired,
+        replace: false,
         counts_accesses: matches!(
             settings.maxmemory_policy,
             MaxmemoryPolicy::AllkeysLfu | MaxmemoryPolicy::VolatileLfu
@@ -51,6 +67,8 @@ pub fn head(snapshot: &Snapshot<'_>, log_base: bool) -> Head {
         log_base,
         replication_id: snapshot.replication_id.to_string(),
         offset: snapshot.offset,
+        libraries: snapshot.libraries.to_vec(),
+        timed: snapshot.settings.aof_timestamp_enabled,
     }
 }
 
@@ -87,22 +105,26 @@ pub fn save(snapshot: &Snapshot<'_>) -> Result<(), String> {
     }
 }
 
-/// Reads the snapshot's file into databases that are empty.
-pub fn load(store: &mut Store, settings: &Settings, now: Moment) -> Result<(), String> {
+/// Reads the snapshot's file into the databases; the sources of the libraries that it holds.
+pub fn load(
+    store: &mut Store,
+    settings: &Settings,
+    replace: bool,
+    now: Moment,
+) -> Result<Vec<Vec<u8>>, String> {
+    let intake = Intake {
+        replace,
+        ..intake(settings, now, true)
+    };
     let read = RealDisk
         .open(&settings.dbfilename)
         .map_err(|error| error.to_string())
         .and_then(|source| {
-            load::read_all(
-                source,
-                Limits::from(settings),
-                store,
-                intake(settings, now, true),
-            )
-            .map_err(|fault| fault.to_string())
+            load::read_all(source, Limits::from(settings), store, intake)
+                .map_err(|fault| fault.to_string())
         });
     match read {
-        Ok(_) => Ok(()),
+        Ok((_, facts)) => Ok(facts.libraries),
         Err(error) => {
             let text = format!(
                 "Error loading the DB from {}: {error}",

@@ -19,7 +19,9 @@ pub struct Server {
     child: Child,
     port: u16,
     output: Option<JoinHandle<String>>,
-    folder: TempDir,
+    folder: PathBuf,
+    /// The folder, if it goes with the server.
+    _kept: Option<TempDir>,
 }
 
 /// The real servers that scripts/fetch.sh installs.
@@ -65,7 +67,7 @@ impl Server {
         command
             .args(["--port", "0", "--save", "", "--appendonly", "no"])
             .args(settings);
-        Server::spawn(command, folder, None)
+        Server::spawn_kept(command, folder, None)
             .unwrap_or_else(|output| panic!("rankd did not start:\n{output}"))
     }
 
@@ -74,7 +76,7 @@ impl Server {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let mut command = Command::new(rankd_program());
         command.args(args);
-        Server::spawn(command, folder, None)
+        Server::spawn_kept(command, folder, None)
             .unwrap_or_else(|output| panic!("rankd did not start:\n{output}"))
     }
 
@@ -106,7 +108,8 @@ impl Server {
             child,
             port,
             output: None,
-            folder,
+            folder: folder.path().to_path_buf(),
+            _kept: Some(folder),
         }
     }
 
@@ -127,6 +130,33 @@ impl Server {
                 "no",
             ]);
             command.args(["--enable-debug-command", "yes"]);
+            match Server::spawn_kept(command, folder, Some(port)) {
+                Ok(server) => return Some(server),
+                Err(text) => output = text,
+            }
+        }
+        panic!("{} did not start:\n{output}", which.file_name());
+    }
+
+    /// Our server on a folder that outlives it, with these settings alone; its output if it does not start.
+    pub fn start_in(folder: &Path, settings: &[&str]) -> Result<Server, String> {
+        let mut command = Command::new(rankd_program());
+        command
+            .args(["--port", "0", "--enable-debug-command", "yes"])
+            .args(settings);
+        Server::spawn(command, folder, None)
+    }
+
+    /// A real server on a folder that outlives it; None (with a note) when none was installed.
+    pub fn start_real_in(which: Real, folder: &Path, settings: &[&str]) -> Option<Server> {
+        let program = which.program()?;
+        let mut output = String::new();
+        for _ in 0..REAL_SERVER_TRIES {
+            let port = free_port();
+            let mut command = Command::new(&program);
+            command
+                .args(["--port", &port.to_string(), "--enable-debug-command", "yes"])
+                .args(settings);
             match Server::spawn(command, folder, Some(port)) {
                 Ok(server) => return Some(server),
                 Err(text) => output = text,
@@ -135,10 +165,16 @@ impl Server {
         panic!("{} did not start:\n{output}", which.file_name());
     }
 
+    fn spawn_kept(command: Command, folder: TempDir, port: Option<u16>) -> Result<Server, String> {
+        let mut server = Server::spawn(command, folder.path(), port)?;
+        server._kept = Some(folder);
+        Ok(server)
+    }
+
     /// Starts the process and waits for the line that says that it is ready; its output if it ended before.
-    fn spawn(mut command: Command, folder: TempDir, port: Option<u16>) -> Result<Server, String> {
+    pub fn spawn(mut command: Command, folder: &Path, port: Option<u16>) -> Result<Server, String> {
         command
-            .current_dir(folder.path())
+            .current_dir(folder)
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
         let mut child = command
@@ -169,7 +205,8 @@ impl Server {
                 child,
                 port,
                 output,
-                folder,
+                folder: folder.to_path_buf(),
+                _kept: None,
             }),
             Err(text) => {
                 end(&mut child);
@@ -187,7 +224,7 @@ impl Server {
     }
 
     pub fn folder(&self) -> &Path {
-        self.folder.path()
+        &self.folder
     }
 
     pub fn client(&self) -> Client {
