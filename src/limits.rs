@@ -153,6 +153,10 @@ pub const SNAPSHOT_SYNC_LEN: usize = 4 * 1024 * 1024;
 /// Arguments of one command in a log file (Redis: 1024 * 1024 of a request, more of nothing it writes).
 pub const LOG_ARGUMENTS_MAX: usize = 16 * 1024 * 1024;
 
+/// Bytes of a snapshot that a connection reads at once, and how often before other connections get their turn.
+pub const SOURCE_CHUNK_LEN: usize = 64 * 1024;
+pub const SOURCE_CHUNKS_MAX: usize = 16;
+
 /// Elements in one command of a base that is made of commands (Redis: AOF_REWRITE_ITEMS_PER_CMD).
 pub const LOG_BASE_ITEMS_MAX: usize = 64;
 

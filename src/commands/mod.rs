@@ -20,6 +20,7 @@ mod picks;
 mod pubsub;
 #[cfg(test)]
 mod replay_tests;
+mod replication;
 mod scanning;
 mod scripting;
 mod server;
@@ -51,6 +52,7 @@ pub const FAMILIES: &[&[CommandSpec]] = &[
     lists::COMMANDS,
     persistence::COMMANDS,
     pubsub::COMMANDS,
+    replication::COMMANDS,
     sets::COMMANDS,
     sorted_sets::ADD_COMMANDS,
     sorted_sets::COMBINE_COMMANDS,

@@ -39,6 +39,9 @@ struct Nobody;
 
 impl Mailbox for Nobody {
     fn deliver(&self, _bytes: Bytes) {}
+    fn hold(&self) {}
+    fn nudge(&self, _bytes: Bytes) {}
+    fn send(&self, _source: Box<dyn std::io::Read + Send>) {}
     fn unblock(&self, _session: Box<Session>) {}
     fn wake(&self) {}
     fn close(&self, _after_replies: bool) {}
@@ -102,6 +105,10 @@ impl Outside for Nowhere {
     ) -> Result<Vec<Vec<u8>>, String> {
         Ok(Vec::new())
     }
+    fn durable_offset(&self) -> u64 {
+        0
+    }
+    fn watch_durable(&mut self) {}
     fn log_files(&mut self, _settings: &Settings) -> Box<dyn LogFiles> {
         Box::new(Nowhere)
     }

@@ -4,6 +4,7 @@
 //! queue of each of its keys; a queue without clients does not exist.
 
 use super::client::ClientId;
+use super::followers::AckWait;
 use super::session::Session;
 use super::table::CommandId;
 use crate::resp::args::OwnedArgs;
@@ -32,13 +33,15 @@ pub struct Block {
 pub enum TimeoutReply {
     Null,
     NullArray,
+    /// How far the writes of the client are safe by then, which the engine knows.
+    Acks(AckWait),
 }
 
 impl TimeoutReply {
     pub fn write(self, reply: &mut Reply) {
         match self {
             TimeoutReply::Null => reply.null(),
-            TimeoutReply::NullArray => reply.null_array(),
+            TimeoutReply::NullArray | TimeoutReply::Acks(_) => reply.null_array(),
         }
     }
 }
@@ -64,6 +67,8 @@ pub struct Blocking {
     ready: VecDeque<KeyName>,
     ready_set: HashSet<KeyName>,
     next_order: u64,
+    /// Clients that wait for acknowledgements instead of keys.
+    for_acks: Vec<ClientId>,
 }
 
 impl Blocking {
@@ -119,6 +124,9 @@ impl Blocking {
                 queue.push_back(id);
             }
         }
+        if matches!(block.timeout_reply, TimeoutReply::Acks(_)) {
+            self.for_acks.push(id);
+        }
         self.next_order += 1;
         let order = self.next_order;
         self.waiting.insert(
@@ -160,8 +168,19 @@ impl Blocking {
     /// Takes a client out altogether.
     pub fn remove(&mut self, id: ClientId) -> Option<Waiting> {
         let waiting = self.take(id)?;
+        self.for_acks.retain(|&waits| waits != id);
         self.leave_queues(id, waiting.session.db, &waiting.block.keys);
         Some(waiting)
+    }
+
+    /// Whether someone waits for acknowledgements.
+    pub fn waits_for_acks(&self) -> bool {
+        !self.for_acks.is_empty()
+    }
+
+    /// Who waits for acknowledgements, who waited longest first.
+    pub fn ack_waiters(&self) -> Vec<ClientId> {
+        self.for_acks.clone()
     }
 
     pub fn get(&self, id: ClientId) -> Option<&Waiting> {

@@ -19,6 +19,12 @@ pub struct ClientId(pub u64);
 pub trait Mailbox: Send + Sync {
     /// Adds bytes behind all that the connection already has to write.
     fn deliver(&self, bytes: Bytes);
+    /// From here on what is delivered waits until a source was sent ([`Mailbox::send`]).
+    fn hold(&self);
+    /// Adds bytes although others are held.
+    fn nudge(&self, bytes: Bytes);
+    /// Sends all that a source gives, and then what is held.
+    fn send(&self, source: Box<dyn std::io::Read + Send>);
     /// The command that blocked has its reply (delivered before this call); the session comes back.
     fn unblock(&self, session: Box<super::session::Session>);
     /// Looks again at whatever it waits for (a pause that ended).
@@ -90,6 +96,8 @@ pub mod client_flags {
     pub const TRACKING: u32 = 1 << 6;
     pub const CLOSE_AFTER_REPLY: u32 = 1 << 7;
     pub const REPLICA: u32 = 1 << 8;
+    /// The snapshot for the replica is sent.
+    pub const REPLICA_ONLINE: u32 = 1 << 30;
     pub const TRACKING_BROKEN_REDIRECT: u32 = 1 << 9;
     pub const TRACKING_BCAST: u32 = 1 << 10;
 }
@@ -160,6 +168,12 @@ impl Client {
 
     pub fn is_subscriber(&self) -> bool {
         self.has_flag(client_flags::PUBSUB)
+    }
+
+    /// The address without its port.
+    pub fn host(&self) -> &str {
+        let host = self.address.rsplit_once(':').map_or("", |(host, _)| host);
+        host.trim_matches(['[', ']'])
     }
 
     /// Whether the client is on this machine.

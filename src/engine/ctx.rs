@@ -486,6 +486,11 @@ impl ControlCtx<'_> {
         self.log.effects.get_or_insert_with(Vec::new);
     }
 
+    /// The command cannot be answered yet: the client waits. No reply may have been written.
+    pub fn block(&mut self, block: Block) {
+        self.log.block = Some(block);
+    }
+
     /// Runs a command of a script: the gates of scripts apply, its effects join this call's group, and it answers
     /// into `reply`, whose protocol it follows. `session` is the script's own, with its database and origin.
     pub fn run(&mut self, session: &mut Session, args: Args<'_>, reply: &mut Reply) {

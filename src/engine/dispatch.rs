@@ -1,6 +1,6 @@
 //! From a request to its reply: resolve, gates, queue or call, chores, wake-ups.
 
-use super::blocking::{Block, Waiting};
+use super::blocking::{Block, TimeoutReply, Waiting};
 use super::client::{ClientId, client_flags};
 use super::ctx::{ControlCtx, ReadCtx, WriteCtx};
 use super::gates::{self, Refusal};
@@ -234,6 +234,7 @@ impl Engine {
         let started = *now;
         let mark = reply.len();
         let db = session.db;
+        let offset = self.effects.offset();
         self.effects.begin_group();
         self.expire_named_keys(session, command, args, *now);
         self.begin(session, command, args, *now);
@@ -309,6 +310,9 @@ impl Engine {
             }
         }
         self.effects.end_group();
+        if log.block.is_none() && self.effects.offset() != offset {
+            session.write_offset = self.effects.offset();
+        }
         log.block
     }
 
@@ -532,7 +536,10 @@ impl Engine {
                 self.write_error(&mut reply, text);
                 count(&self.stats.command(waiting.command).failed, 1);
             }
-            None => waiting.block.timeout_reply.write(&mut reply),
+            None => match waiting.block.timeout_reply {
+                TimeoutReply::Acks(wait) => self.write_acks(wait, &mut reply),
+                other => other.write(&mut reply),
+            },
         }
         self.stats
             .record_call(waiting.command, 0, Access::Exclusive);
@@ -554,6 +561,7 @@ impl Engine {
         self.unwatch(session);
         self.unsubscribe_all(session);
         self.monitors.retain(|client| client.id != id);
+        self.unfollow(id);
         self.clients.remove(id);
         count(
             &self.stats.net_input_bytes,

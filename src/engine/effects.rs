@@ -9,6 +9,7 @@
 //! SELECT goes before the first effect of another database; nothing is encoded
 //! while nobody consumes.
 
+use super::client::ClientId;
 use crate::resp::args::{Args, OwnedArgs};
 use std::sync::Arc;
 
@@ -23,6 +24,8 @@ pub trait EffectSink: Send + Sync {
 pub struct EffectLog {
     enabled: bool,
     sink: Option<Arc<dyn EffectSink>>,
+    /// Peers that get the same bytes.
+    followers: Vec<(ClientId, Arc<dyn EffectSink>)>,
     /// What happens now is not to be replayed (redis.set_repl).
     muted: bool,
     offset: u64,
@@ -51,8 +54,24 @@ impl EffectLog {
 
     /// Starts to hand the stream to a consumer, or stops.
     pub fn set_sink(&mut self, sink: Option<Arc<dyn EffectSink>>) {
-        self.set_enabled(sink.is_some());
         self.sink = sink;
+        self.set_enabled(self.is_consumed());
+    }
+
+    /// Hands the stream to one more peer, from here on; its first effect names its database.
+    pub fn add_follower(&mut self, id: ClientId, sink: Arc<dyn EffectSink>) {
+        self.followers.push((id, sink));
+        self.set_enabled(true);
+    }
+
+    /// A peer is gone.
+    pub fn remove_follower(&mut self, id: ClientId) {
+        self.followers.retain(|(of, _)| *of != id);
+        self.enabled = self.is_consumed();
+    }
+
+    fn is_consumed(&self) -> bool {
+        self.sink.is_some() || !self.followers.is_empty()
     }
 
     /// Bytes written to the stream since it began.
@@ -104,8 +123,13 @@ impl EffectLog {
     }
 
     fn deliver(&mut self) {
+        for (_, follower) in &self.followers {
+            follower.append(&self.pending, self.offset);
+        }
         if let Some(sink) = &self.sink {
             sink.append(&self.pending, self.offset);
+        }
+        if self.is_consumed() {
             self.pending.clear();
         }
     }
@@ -119,6 +143,14 @@ impl EffectLog {
             self.group.push((db, OwnedArgs::from_args(args)));
         } else {
             self.select(db);
+            self.encode(args);
+            self.deliver();
+        }
+    }
+
+    /// Adds a command that is of no database. It may stand between the effects of a group that is not encoded yet.
+    pub fn push_global(&mut self, args: Args<'_>) {
+        if self.is_consumed() {
             self.encode(args);
             self.deliver();
         }

@@ -10,6 +10,7 @@ pub mod ctx;
 pub mod dispatch;
 pub mod effects;
 pub mod eviction;
+pub mod followers;
 pub mod gates;
 pub mod keys;
 pub mod latency;
@@ -85,6 +86,8 @@ pub struct Engine {
     pub used_memory_bytes: AtomicU64,
     /// Scripts may run what is denied to them (DEBUG SET-DISABLE-DENY-SCRIPTS, for tests).
     pub scripts_may_all: bool,
+    /// Peers that get the effect stream.
+    pub followers: Vec<followers::Follower>,
     /// The sources of the libraries of functions, in the order of their names, for those who write files.
     pub libraries: Vec<Arc<[u8]>>,
     /// What the scripts take, for INFO.
@@ -168,6 +171,10 @@ pub trait Outside: Send + Sync {
         replace: bool,
         now: Moment,
     ) -> Result<Vec<Vec<u8>>, String>;
+    /// Up to where the log has the effect stream on disk.
+    fn durable_offset(&self) -> u64;
+    /// [`Engine::serve_acks`] is to be called when more of the stream is on disk.
+    fn watch_durable(&mut self);
     /// The files of the log, to be read back; what was logged so far is in them.
     fn log_files(&mut self, settings: &Settings) -> Box<dyn LogFiles>;
 }
@@ -299,6 +306,7 @@ impl Engine {
             latency: latency::LatencyMonitor::default(),
             monitors: Vec::new(),
             extension: None,
+            followers: Vec::new(),
             libraries: Vec::new(),
             random,
             dirty: 0,

@@ -12,6 +12,8 @@ pub enum BackgroundJob {
     Rewrite,
     /// Begin to keep a log.
     StartLog,
+    /// Write a snapshot for followers.
+    Sync,
 }
 
 /// The state of snapshots and of the append-only log.
@@ -26,6 +28,8 @@ pub struct Persistence {
     pub save_started_unix_s: Option<i64>,
     /// When a snapshot was last tried; one that failed is not tried again at once.
     pub last_try_unix_s: i64,
+    /// When the snapshot for followers began.
+    pub sync_started_unix_s: Option<i64>,
     /// A snapshot is to begin as soon as a rewrite of the log has ended.
     pub save_scheduled: bool,
     /// Snapshots written since the start.
@@ -45,6 +49,8 @@ pub struct Persistence {
 #[derive(Clone, Debug)]
 pub struct LogFigures {
     pub enabled: bool,
+    /// Its first base is not written, so that it does not count yet.
+    pub starting: bool,
     pub rewrite_started_unix_s: Option<i64>,
     pub rewrite_scheduled: bool,
     /// When a rewrite was last begun.
@@ -69,6 +75,7 @@ impl Persistence {
             last_save_duration_s: -1,
             save_started_unix_s: None,
             last_try_unix_s: 0,
+            sync_started_unix_s: None,
             save_scheduled: false,
             saves: 0,
             keys_processed: 0,
@@ -79,6 +86,7 @@ impl Persistence {
             load_keys_expired: 0,
             log: LogFigures {
                 enabled: false,
+                starting: false,
                 rewrite_started_unix_s: None,
                 rewrite_scheduled: false,
                 last_try_unix_s: 0,
@@ -107,6 +115,7 @@ impl Engine {
     /// Whether a snapshot or a rewrite is under way; there is one at a time.
     pub fn job_is_running(&self) -> bool {
         self.persistence.save_started_unix_s.is_some()
+            || self.persistence.sync_started_unix_s.is_some()
             || self.persistence.log.rewrite_started_unix_s.is_some()
     }
 
@@ -131,7 +140,16 @@ impl Engine {
     /// Begins to keep a log. No job is running.
     pub fn start_log(&mut self, now: Moment) {
         self.begin_rewrite(now);
+        self.persistence.log.starting = true;
         self.outside.start_job(BackgroundJob::StartLog);
+    }
+
+    /// Begins a snapshot for followers. No job is running.
+    pub fn start_sync(&mut self, now: Moment) {
+        let state = &mut self.persistence;
+        state.sync_started_unix_s = Some(now.unix_us / 1_000_000);
+        state.jobs += 1;
+        self.outside.start_job(BackgroundJob::Sync);
     }
 
     fn begin_rewrite(&mut self, now: Moment) {
@@ -156,7 +174,12 @@ impl Engine {
             }
             return;
         }
+        if job == BackgroundJob::Sync {
+            state.sync_started_unix_s = None;
+            return;
+        }
         let log = &mut state.log;
+        log.starting = false;
         let started_s = log.rewrite_started_unix_s.take().unwrap_or(now_s);
         log.last_rewrite_duration_s = now_s - started_s;
         log.last_rewrite_ok = ok;

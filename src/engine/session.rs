@@ -1,6 +1,7 @@
 //! What one connection is in the middle of: database, protocol, transaction.
 
 use super::client::{Client, client_flags};
+use super::followers::FollowTerms;
 use super::random::Random;
 use super::table::CommandId;
 use crate::resp::args::OwnedArgs;
@@ -63,6 +64,10 @@ pub struct Session {
     pub patterns: Vec<bytes::Bytes>,
     pub shard_channels: Vec<bytes::Bytes>,
     pub random: Random,
+    /// Where the effect stream stood after the last write of this connection.
+    pub write_offset: u64,
+    /// What the peer said of itself, should it come to follow.
+    pub follow_terms: FollowTerms,
     /// The running script must not write.
     pub script_read_only: bool,
     /// The running script may use memory beyond maxmemory.
@@ -89,6 +94,8 @@ impl Session {
             patterns: Vec::new(),
             shard_channels: Vec::new(),
             random,
+            write_offset: 0,
+            follow_terms: FollowTerms::default(),
             script_read_only: false,
             script_allows_oom: false,
             script_has_written: false,

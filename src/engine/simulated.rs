@@ -80,6 +80,10 @@ impl Outside for Nothing {
     ) -> Result<Vec<Vec<u8>>, String> {
         Ok(Vec::new())
     }
+    fn durable_offset(&self) -> u64 {
+        0
+    }
+    fn watch_durable(&mut self) {}
     fn log_files(&mut self, _settings: &Settings) -> Box<dyn LogFiles> {
         Box::new(Nothing)
     }
@@ -93,6 +97,9 @@ impl LogFiles for Nothing {
 
 impl Mailbox for Nothing {
     fn deliver(&self, _bytes: Bytes) {}
+    fn hold(&self) {}
+    fn nudge(&self, _bytes: Bytes) {}
+    fn send(&self, _source: Box<dyn std::io::Read + Send>) {}
     fn unblock(&self, _session: Box<Session>) {}
     fn wake(&self) {}
     fn close(&self, _after_replies: bool) {}

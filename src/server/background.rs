@@ -12,6 +12,7 @@ const EXPIRE_ROUNDS_MAX: usize = 16;
 /// Ticks until the server ends.
 pub async fn run(shared: Arc<Shared>) {
     let mut next_second_ms = 0;
+    let mut next_ping_ms = 0;
     loop {
         let (hz, more) = {
             let Some(mut engine) = shared.write() else {
@@ -25,6 +26,7 @@ pub async fn run(shared: Arc<Shared>) {
             let more = (0..EXPIRE_ROUNDS_MAX).all(|_| engine.expire_cycle(now));
             let mut served = now;
             engine.serve_ready(&mut served);
+            engine.serve_acks();
             durability::tick(&shared, &mut engine, now);
             let used = engine.outside.used_memory_bytes();
             engine.used_memory_bytes.store(used, Relaxed);
@@ -37,12 +39,26 @@ pub async fn run(shared: Arc<Shared>) {
                 .sample(now.monotonic_ns, commands, input, output);
             if now.unix_ms() >= next_second_ms {
                 next_second_ms = now.unix_ms() + 1_000;
+                let pings = now.unix_ms() >= next_ping_ms;
+                if pings {
+                    let period_s = i64::from(engine.settings.repl_ping_replica_period);
+                    next_ping_ms = now.unix_ms() + period_s * 1_000;
+                }
+                engine.ping_followers(pings);
                 close_idle(&shared, i64::from(engine.settings.timeout), now.unix_ms());
             }
             (engine.settings.hz.max(1), more)
         };
         let wait_ms = if more { 1 } else { 1_000 / u64::from(hz) };
         tokio::time::sleep(Duration::from_millis(wait_ms.max(1))).await;
+    }
+}
+
+/// Answers clients that wait until their writes are on disk, as soon as they are.
+pub async fn serve_durable(shared: Arc<Shared>) {
+    loop {
+        shared.log.more_durable.notified().await;
+        shared.with_engine(|engine| engine.serve_acks()).await;
     }
 }
 

@@ -16,6 +16,7 @@ use crate::resp::reply::{Protocol, Reply};
 use crate::resp::request::{Decoded, RequestDecoder};
 use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
 use std::future::poll_fn;
+use std::io::Read;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -63,6 +64,8 @@ struct Connection<S> {
     gate: Option<u64>,
     /// Output for which the gate was asked.
     gated_len: usize,
+    /// What is sent ahead of everything that is delivered.
+    source: Option<Box<dyn Read + Send>>,
 }
 
 /// Whether requests may run.
@@ -139,6 +142,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             script_args: OwnedArgs::new(),
             gate: None,
             gated_len: 0,
+            source: None,
         }
     }
 
@@ -196,7 +200,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Writes what is to be written and waits for the next thing to do.
     fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
         let may_leave = self.may_leave(cx);
-        while may_leave && self.written < self.output.len() {
+        let mut chunks = 0;
+        while may_leave && (self.written < self.output.len() || self.source.is_some()) {
+            if self.written == self.output.len() {
+                // Others get their turn.
+                if chunks == limits::SOURCE_CHUNKS_MAX {
+                    cx.waker().wake_by_ref();
+                    break;
+                }
+                chunks += 1;
+                if !self.refill() {
+                    return Poll::Ready(Event::Failed);
+                }
+                continue;
+            }
             match Pin::new(&mut self.stream).poll_write(cx, &self.output.as_bytes()[self.written..])
             {
                 Poll::Ready(Ok(0)) | Poll::Ready(Err(_)) => return Poll::Ready(Event::Failed),
@@ -215,7 +232,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 self.gated_len = 0;
                 self.mailbox.unwritten_bytes.store(0, Relaxed);
             }
-            if self.state == State::Closing {
+            if self.state == State::Closing && self.source.is_none() {
                 return Poll::Ready(Event::Failed);
             }
         }
@@ -238,6 +255,26 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Poll::Ready(Ok(0)) | Poll::Ready(Err(_)) => Poll::Ready(Event::Failed),
             Poll::Ready(Ok(count)) => Poll::Ready(Event::Read(count)),
         }
+    }
+
+    /// Takes the next bytes of the source into the output, which is written. False when it cannot be read.
+    fn refill(&mut self) -> bool {
+        let Some(source) = &mut self.source else {
+            return true;
+        };
+        let mut chunk = vec![0; limits::SOURCE_CHUNK_LEN];
+        let Ok(len) = source.read(&mut chunk) else {
+            return false;
+        };
+        self.output.clear();
+        self.written = 0;
+        self.output.raw(&chunk[..len]);
+        if len == 0 {
+            self.source = None;
+            self.client.set_flag(client_flags::REPLICA_ONLINE, true);
+            self.mailbox.release();
+        }
+        true
     }
 
     /// Whether what the output tells of is as durable as appendfsync promises. The effects of every
@@ -270,6 +307,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     fn take_mail(&mut self) -> bool {
         let output = &mut self.output;
         let mail = self.mailbox.take(&mut |bytes| output.raw(bytes));
+        if let Some(source) = mail.source {
+            self.source = Some(source);
+        }
         if let Some(session) = mail.session {
             self.session = Some(session);
             self.timer = None;
@@ -395,6 +435,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if self.mailbox.has_mail() {
             let output = &mut self.output;
             let mail = self.mailbox.take(&mut |bytes| output.raw(bytes));
+            if let Some(source) = mail.source {
+                self.source = Some(source);
+            }
             if let Some(closing) = mail.closing {
                 self.state = State::Closing;
                 if closing == Closing::Now {

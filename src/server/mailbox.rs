@@ -3,11 +3,12 @@
 //! Bytes keep their order; what a slow reader leaves unread is bounded by the
 //! output limits, beyond which the connection is ended and its bytes dropped.
 
-use super::policy::ConnectionPolicy;
+use super::policy::{ConnectionPolicy, OutputClass};
 use crate::engine::client::{Mailbox, MailboxUsage};
 use crate::engine::session::Session;
 use bytes::Bytes;
 use std::collections::VecDeque;
+use std::io::Read;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
@@ -27,6 +28,8 @@ pub struct ConnectionMailbox {
     has_mail: AtomicBool,
     /// The connection has a subscription, so that the limit of subscribers holds.
     pub subscriber: AtomicBool,
+    /// The peer follows the effect stream, so that the limit of replicas holds.
+    pub replica: AtomicBool,
     /// Bytes in the connection's own buffers, for CLIENT LIST and the limits.
     pub query_bytes: AtomicUsize,
     pub query_free_bytes: AtomicUsize,
@@ -38,6 +41,9 @@ pub struct ConnectionMailbox {
 struct State {
     messages: VecDeque<Bytes>,
     bytes: usize,
+    /// What waits until the source was sent.
+    held: Option<VecDeque<Bytes>>,
+    source: Option<Box<dyn Read + Send>>,
     waker: Option<Waker>,
     session: Option<Box<Session>>,
     wake: bool,
@@ -51,6 +57,8 @@ pub struct Mail {
     pub session: Option<Box<Session>>,
     pub closing: Option<Closing>,
     pub wake: bool,
+    /// To be sent to its end, and then [`ConnectionMailbox::release`] called.
+    pub source: Option<Box<dyn Read + Send>>,
 }
 
 impl ConnectionMailbox {
@@ -59,6 +67,7 @@ impl ConnectionMailbox {
             state: Mutex::default(),
             has_mail: AtomicBool::new(false),
             subscriber: AtomicBool::new(false),
+            replica: AtomicBool::new(false),
             query_bytes: AtomicUsize::new(0),
             query_free_bytes: AtomicUsize::new(0),
             unwritten_bytes: AtomicUsize::new(0),
@@ -95,12 +104,32 @@ impl ConnectionMailbox {
             out(&message);
         }
         state.messages.shrink_to(64);
-        state.bytes = 0;
+        state.bytes = held_bytes(&state);
         self.has_mail.store(false, Relaxed);
         Mail {
             session: state.session.take(),
             closing: state.closing,
             wake: std::mem::take(&mut state.wake),
+            source: state.source.take(),
+        }
+    }
+
+    /// The source was sent: what was held follows.
+    pub fn release(&self) {
+        let mut state = self.lock();
+        if let Some(held) = state.held.take() {
+            state.messages.extend(held);
+            self.announce(&mut state);
+        }
+    }
+
+    fn class(&self) -> OutputClass {
+        if self.replica.load(Relaxed) {
+            OutputClass::Replica
+        } else if self.subscriber.load(Relaxed) {
+            OutputClass::Subscriber
+        } else {
+            OutputClass::Normal
         }
     }
 
@@ -115,7 +144,7 @@ impl ConnectionMailbox {
     }
 
     fn check_limit(&self, state: &mut State) -> bool {
-        let limit = self.policy.output_limit(self.subscriber.load(Relaxed));
+        let limit = self.policy.output_limit(self.class());
         let bytes = (state.bytes + self.unwritten_bytes.load(Relaxed)) as u64;
         let over = |max: u64| max > 0 && bytes > max;
         if over(limit.soft_bytes) {
@@ -137,6 +166,12 @@ impl ConnectionMailbox {
     }
 }
 
+/// Bytes that wait for the source to be sent.
+fn held_bytes(state: &State) -> usize {
+    let held = state.held.iter().flatten();
+    held.map(Bytes::len).sum()
+}
+
 /// The shared handle that the engine gets.
 pub struct MailboxHandle(pub Arc<ConnectionMailbox>);
 
@@ -150,13 +185,36 @@ impl Mailbox for MailboxHandle {
             return;
         }
         state.bytes += bytes.len();
-        state.messages.push_back(bytes);
+        match &mut state.held {
+            Some(held) => held.push_back(bytes),
+            None => state.messages.push_back(bytes),
+        }
         if self.0.check_limit(&mut state) {
             self.0.policy.output_disconnections.fetch_add(1, Relaxed);
             state.messages.clear();
+            state.held = None;
             state.bytes = 0;
             state.closing = Some(Closing::Now);
         }
+        self.0.announce(&mut state);
+    }
+
+    fn hold(&self) {
+        let mut state = self.0.lock();
+        self.0.replica.store(true, Relaxed);
+        state.held.get_or_insert_default();
+    }
+
+    fn nudge(&self, bytes: Bytes) {
+        let mut state = self.0.lock();
+        state.bytes += bytes.len();
+        state.messages.push_back(bytes);
+        self.0.announce(&mut state);
+    }
+
+    fn send(&self, source: Box<dyn Read + Send>) {
+        let mut state = self.0.lock();
+        state.source = Some(source);
         self.0.announce(&mut state);
     }
 

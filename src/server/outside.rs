@@ -164,6 +164,14 @@ impl Outside for Process {
         snapshots::load(store, settings, replace, now)
     }
 
+    fn durable_offset(&self) -> u64 {
+        self.log.durable_offset()
+    }
+
+    fn watch_durable(&mut self) {
+        self.log.watch();
+    }
+
     fn log_files(&mut self, settings: &Settings) -> Box<dyn LogFiles> {
         Box::new(RealLogFiles {
             log: self.log.clone(),

@@ -24,6 +24,15 @@ pub struct PolicyValues {
     pub query_len_max: usize,
     normal_output: OutputLimit,
     subscriber_output: OutputLimit,
+    replica_output: OutputLimit,
+}
+
+/// What a connection is for, as far as its output limit goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OutputClass {
+    Normal,
+    Subscriber,
+    Replica,
 }
 
 impl PolicyValues {
@@ -36,6 +45,7 @@ impl PolicyValues {
             query_len_max: settings.client_query_buffer_limit,
             normal_output: settings.client_output_buffer_limit.normal,
             subscriber_output: settings.client_output_buffer_limit.pubsub,
+            replica_output: settings.client_output_buffer_limit.replica,
         }
     }
 }
@@ -60,12 +70,12 @@ impl ConnectionPolicy {
     }
 
     /// The output limit of a connection.
-    pub fn output_limit(&self, subscriber: bool) -> OutputLimit {
+    pub fn output_limit(&self, class: OutputClass) -> OutputLimit {
         let values = self.values.read();
-        if subscriber {
-            values.subscriber_output
-        } else {
-            values.normal_output
+        match class {
+            OutputClass::Normal => values.normal_output,
+            OutputClass::Subscriber => values.subscriber_output,
+            OutputClass::Replica => values.replica_output,
         }
     }
 }

@@ -112,6 +112,7 @@ pub fn run(settings: Settings) -> io::Result<()> {
         }
         tokio::task::spawn_local(signals::run(shared.clone(), signals));
         tokio::task::spawn_local(background::run(shared.clone()));
+        tokio::task::spawn_local(background::serve_durable(shared.clone()));
         let body =
             tokio::task::spawn_local(thread_body(shared.clone(), first, told_to_end.clone()));
         if load_files(shared.clone(), told_to_end).await? {

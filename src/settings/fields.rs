@@ -73,6 +73,7 @@ pub struct Fields {
     pub lfu_log_factor: u32,
     /// Minutes.
     pub lfu_decay_time: u32,
+    pub repl_ping_replica_period: u32,
     pub lazyfree_lazy_eviction: bool,
     pub lazyfree_lazy_expire: bool,
     pub lazyfree_lazy_server_del: bool,

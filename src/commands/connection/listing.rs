@@ -132,6 +132,7 @@ impl Filter {
 /// The flag letters of a connection, in Redis's order.
 fn flag_letters(client: &Client) -> String {
     let letters = [
+        (client_flags::REPLICA, 'S'),
         (client_flags::MONITOR, 'O'),
         (client_flags::PUBSUB, 'P'),
         (client_flags::MULTI, 'x'),

@@ -1,6 +1,7 @@
 //! INFO: the server in figures, in the sections and fields of Redis.
 
 use crate::engine::ctx::ReadCtx;
+use crate::engine::followers::FollowState;
 use crate::engine::latency::percentile_us;
 use crate::engine::pubsub::ChannelSpace;
 use crate::engine::spec::{Categories, CommandSpec, Flags, Group, Handled, Run};
@@ -360,7 +361,7 @@ fn persistence(out: &mut String, source: &Source<'_>) {
     line(out, "current_save_keys_processed", processed);
     line(out, "current_save_keys_total", total);
     line(out, "rdb_changes_since_last_save", engine.dirty);
-    let saving = state.save_started_unix_s;
+    let saving = state.save_started_unix_s.or(state.sync_started_unix_s);
     line(out, "rdb_bgsave_in_progress", u32::from(saving.is_some()));
     line(out, "rdb_last_save_time", state.last_save_unix_s);
     line(out, "rdb_last_bgsave_status", status(state.last_save_ok));
@@ -535,7 +536,26 @@ fn statistics(out: &mut String, source: &Source<'_>) {
 fn replication(out: &mut String, source: &Source<'_>) {
     let engine = source.engine;
     line(out, "role", "master");
-    line(out, "connected_slaves", 0);
+    line(out, "connected_slaves", engine.followers.len());
+    let now_s = source.now.unix_us / 1_000_000;
+    for (index, follower) in engine.followers.iter().enumerate() {
+        let lag_s = if follower.state() == FollowState::Online {
+            now_s - follower.acked_unix_s
+        } else {
+            0
+        };
+        line(
+            out,
+            &format!("slave{index}"),
+            format_args!(
+                "ip={},port={},state={},offset={},lag={lag_s}",
+                follower.client.host(),
+                follower.terms.port,
+                follower.state().name(),
+                follower.acked
+            ),
+        );
+    }
     line(out, "master_failover_state", "no-failover");
     line(out, "master_replid", &engine.identity.replication_id);
     line(out, "master_replid2", "0".repeat(40));

@@ -5,6 +5,8 @@
 
 use super::load::Names;
 use super::snapshots;
+use crate::engine::client::Client;
+use crate::engine::followers::FollowTerms;
 use crate::engine::{BackgroundJob, Engine, Snapshot};
 use crate::persist::aof::files::LogFiles;
 use crate::persist::disk::{Disk, RealDisk};
@@ -14,7 +16,7 @@ use crate::persist::rdb::snapshot::Head;
 use crate::persist::snapshot_file::{SnapshotFile, SnapshotStyle, unwritable};
 use crate::server::Shared;
 use parking_lot::Mutex;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -98,6 +100,7 @@ fn run(shared: &Shared, job: BackgroundJob) {
         BackgroundJob::Save => save(shared),
         BackgroundJob::Rewrite => rewrite(shared),
         BackgroundJob::StartLog => start_log(shared),
+        BackgroundJob::Sync => sync(shared),
     };
     let mut engine = shared.write_patiently();
     let retired = engine.store.end_watches();
@@ -114,6 +117,7 @@ fn run(shared: &Shared, job: BackgroundJob) {
         BackgroundJob::Save => "Background saving",
         BackgroundJob::Rewrite => "Background AOF rewrite",
         BackgroundJob::StartLog => "Starting the append only file",
+        BackgroundJob::Sync => "Background saving for replicas",
     };
     match result {
         Ok(()) => tracing::info!("{name} terminated with success"),
@@ -131,8 +135,23 @@ struct Begun {
     dirty: u64,
 }
 
-fn begin(shared: &Shared, engine: &mut Engine, log_base: bool) -> Begun {
+/// What a walk is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Snapshot,
+    /// The base of a log.
+    Base,
+    /// A follower, which may want a part.
+    Follower(FollowTerms),
+}
+
+fn begin(shared: &Shared, engine: &mut Engine, purpose: Purpose) -> Begun {
     let started = Instant::now();
+    let log_base = purpose == Purpose::Base;
+    let (without_data, without_functions) = match purpose {
+        Purpose::Follower(terms) => (terms.without_data, terms.without_functions),
+        _ => (false, false),
+    };
     let now = shared.time.now();
     let snapshot = Snapshot {
         store: &engine.store,
@@ -142,7 +161,10 @@ fn begin(shared: &Shared, engine: &mut Engine, log_base: bool) -> Begun {
         offset: engine.effects.offset(),
         now,
     };
-    let head = snapshots::head(&snapshot, log_base);
+    let mut head = snapshots::head(&snapshot, log_base);
+    if without_functions {
+        head.libraries.clear();
+    }
     let style = if log_base {
         snapshots::base_style(&engine.settings, now)
     } else {
@@ -151,7 +173,7 @@ fn begin(shared: &Shared, engine: &mut Engine, log_base: bool) -> Begun {
     let mut dbs = Vec::new();
     for index in 0..engine.store.len() {
         let (keys, deadlines) = (engine.db(index).len(), engine.db(index).expires_len());
-        if keys > 0 {
+        if keys > 0 && !without_data {
             let pieces = DbPieces::begin(
                 &mut engine.store,
                 index,
@@ -208,7 +230,7 @@ fn write(shared: &Shared, begun: &Begun, path: &Path, aside: &Path) -> io::Resul
 }
 
 fn save(shared: &Shared) -> io::Result<()> {
-    let begun = begin(shared, &mut shared.write_patiently(), false);
+    let begun = begin(shared, &mut shared.write_patiently(), Purpose::Snapshot);
     let file = write(shared, &begun, &begun.names.snapshot, &aside("rdb"))?;
     let placing = shared.jobs.placing.lock();
     if shared.jobs.cancelled.load(Ordering::Acquire) {
@@ -218,6 +240,47 @@ fn save(shared: &Shared) -> io::Result<()> {
     drop(placing);
     let mut engine = shared.write_patiently();
     engine.dirty = engine.dirty.saturating_sub(begun.dirty);
+    Ok(())
+}
+
+/// Writes a snapshot for those who wait to follow, and sends it to them.
+fn sync(shared: &Shared) -> io::Result<()> {
+    let (begun, clients) = {
+        let mut engine = shared.write_patiently();
+        let Some((terms, clients)) = engine.begin_following() else {
+            return Ok(());
+        };
+        let begun = begin(shared, &mut engine, Purpose::Follower(terms));
+        (begun, clients)
+    };
+    let path = aside("sync.rdb");
+    let written = write(shared, &begun, &path, &aside("sync.part.rdb"))
+        .and_then(SnapshotFile::finish)
+        .and_then(|len| send(shared, &path, len, &clients));
+    // Who reads it has it open.
+    let _ = RealDisk.remove(&path);
+    if written.is_err() {
+        clients
+            .iter()
+            .for_each(|client| client.mailbox.close(false));
+    }
+    written
+}
+
+/// Lets connections send a file, each at its own pace.
+fn send(shared: &Shared, path: &Path, len: u64, clients: &[Arc<Client>]) -> io::Result<()> {
+    for client in clients {
+        let announced = io::Cursor::new(format!("${len}\r\n").into_bytes());
+        let source = Box::new(announced.chain(RealDisk.open(path)?));
+        let mut engine = shared.write_patiently();
+        let Some(follower) = engine.set_sending(client.id) else {
+            continue;
+        };
+        client.mailbox.send(source);
+        if follower.snapshot_only {
+            client.mailbox.close(true);
+        }
+    }
     Ok(())
 }
 
@@ -235,7 +298,7 @@ fn rewrite(shared: &Shared) -> io::Result<()> {
         shared
             .log
             .rotate(offset, &engine.identity.replication_id, answer);
-        begin(shared, &mut engine, true)
+        begin(shared, &mut engine, Purpose::Base)
     };
     rotated.recv().map_err(|_| log_ended())??;
     let folder = begun.names.folder.clone();
@@ -252,7 +315,7 @@ fn log_ended() -> io::Error {
 
 /// Writes a log's files although none is kept, as BGREWRITEAOF of Redis does.
 fn rewrite_closed(shared: &Shared) -> io::Result<()> {
-    let begun = begin(shared, &mut shared.write_patiently(), true);
+    let begun = begin(shared, &mut shared.write_patiently(), Purpose::Base);
     let (mut files, base) = start_over(shared, &begun)?;
     let increment = files.folder().join(aside("incr"));
     drop(RealDisk.create(&increment)?);
@@ -297,7 +360,7 @@ fn start_log(shared: &Shared) -> io::Result<()> {
         shared.log.start(files, file, offset, 0)?;
         engine.effects.set_sink(Some(shared.log.clone()));
         engine.persistence.log.enabled = true;
-        begin(shared, &mut engine, true)
+        begin(shared, &mut engine, Purpose::Base)
     };
     let folder = begun.names.folder.clone();
     let base = folder.join(aside("base"));

@@ -25,6 +25,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::task::Waker;
 use std::time::{Duration, Instant};
+use tokio::sync::Notify;
 
 /// Time between two forces with everysec, and between two tries after a fault.
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);
@@ -82,6 +83,10 @@ pub struct Log {
     appended: AtomicU64,
     durable: AtomicU64,
     waiters: Mutex<Vec<(u64, Waker)>>,
+    /// Someone wants to know when more is durable.
+    watched: AtomicBool,
+    /// Told then.
+    pub more_durable: Notify,
     fault: Mutex<Option<String>>,
     has_fault: AtomicBool,
     current_bytes: AtomicU64,
@@ -106,6 +111,8 @@ impl Log {
             appended: AtomicU64::new(0),
             durable: AtomicU64::new(0),
             waiters: Mutex::default(),
+            watched: AtomicBool::new(false),
+            more_durable: Notify::new(),
             fault: Mutex::default(),
             has_fault: AtomicBool::new(false),
             current_bytes: AtomicU64::new(0),
@@ -207,6 +214,16 @@ impl Log {
         self.waiters.lock().push((offset, waker.clone()));
         // It may have become durable before the waiter was seen.
         passed()
+    }
+
+    /// Up to where the stream is durable.
+    pub fn durable_offset(&self) -> u64 {
+        self.durable.load(Ordering::Acquire)
+    }
+
+    /// `more_durable` is told once when the stream is durable further on.
+    pub fn watch(&self) {
+        self.watched.store(true, Ordering::SeqCst);
     }
 
     /// What is wrong with the log, in words for clients.
@@ -535,8 +552,11 @@ impl LogWriter {
         match result {
             Ok(()) => {
                 if !self.unsynced {
-                    self.log.durable.store(self.written, Ordering::Release);
+                    self.log.durable.store(self.written, Ordering::SeqCst);
                     self.log.wake_waiters();
+                    if self.log.watched.swap(false, Ordering::SeqCst) {
+                        self.log.more_durable.notify_one();
+                    }
                 }
                 if faulty {
                     tracing::warn!("AOF write error looks solved, the server can write again.");

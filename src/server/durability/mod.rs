@@ -63,7 +63,9 @@ fn start_due(shared: &Shared, engine: &mut Engine, now: Moment) {
     let due = engine.settings.save.iter().find(|point| {
         engine.dirty >= point.changes && now_s - state.last_save_unix_s > point.seconds as i64
     });
-    if state.save_scheduled && may_try {
+    if engine.someone_waits_to_follow() {
+        engine.start_sync(now);
+    } else if state.save_scheduled && may_try {
         engine.start_save(now);
     } else if let Some(point) = due.filter(|_| may_try) {
         tracing::info!(

@@ -250,6 +250,12 @@ struct Nobody;
 impl Mailbox for Nobody {
     fn deliver(&self, _bytes: bytes::Bytes) {}
 
+    fn hold(&self) {}
+
+    fn nudge(&self, _bytes: bytes::Bytes) {}
+
+    fn send(&self, _source: Box<dyn Read + Send>) {}
+
     fn unblock(&self, _session: Box<Session>) {}
 
     fn wake(&self) {}

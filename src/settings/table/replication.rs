@@ -104,7 +104,8 @@ pub(super) const REPLICATION: Section = Section {
             "10",
             "Seconds between two pings to replicas.",
         )
-        .alias("repl-ping-slave-period"),
+        .alias("repl-ping-slave-period")
+        .used(|f, v| f.repl_ping_replica_period = v.number()),
         Spec::switch(
             "repl-disable-tcp-nodelay",
             "no",

@@ -2,6 +2,7 @@
 
 mod forms;
 mod functions;
+mod replication;
 
 use crate::harness::{Client, Server, Value};
 use std::path::{Path, PathBuf};
