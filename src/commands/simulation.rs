@@ -95,6 +95,7 @@ impl Outside for Nowhere {
         Ok(())
     }
     fn start_job(&mut self, _job: crate::engine::BackgroundJob) {}
+    fn stop_log(&mut self) {}
     fn cancel_job(&mut self) {}
     fn load_snapshot(
         &mut self,

@@ -160,6 +160,8 @@ pub trait Outside: Send + Sync {
     fn save(&mut self, snapshot: &Snapshot<'_>) -> Result<(), String>;
     /// Begins a job beside commands; its end is told by [`Engine::job_ended`].
     fn start_job(&mut self, job: BackgroundJob);
+    /// Ends the log; what was appended is on the disk after it.
+    fn stop_log(&mut self);
     /// Lets the job under way end without a result.
     fn cancel_job(&mut self);
     /// Reads the snapshot's file into the databases; the sources of the libraries that it holds. With `replace` a key
@@ -360,6 +362,9 @@ impl Engine {
             outside.apply_setting(name, settings)
         })?;
         self.apply_settings();
+        if changed.contains(&"appendonly") && self.loading.is_none() {
+            self.follow_appendonly(self.time.now());
+        }
         Ok(changed)
     }
 

@@ -16,6 +16,15 @@ pub enum BackgroundJob {
     Sync,
 }
 
+/// How a job ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum JobEnd {
+    Done,
+    Failed,
+    /// It was called off, which is no fault of the disk.
+    Cancelled,
+}
+
 /// The state of snapshots and of the append-only log.
 #[derive(Clone, Debug)]
 pub struct Persistence {
@@ -162,11 +171,46 @@ impl Engine {
         log.rewrites += 1;
     }
 
+    /// All data went. A snapshot under way would bring it back, and so would the last one, if there are save points.
+    pub fn save_emptiness(&mut self, now: Moment) {
+        if self.persistence.save_started_unix_s.is_some() {
+            self.outside.cancel_job();
+        }
+        if !self.settings.save.is_empty() && self.save(now).is_err() {
+            self.persistence.last_save_ok = false;
+        }
+    }
+
+    /// Follows the setting appendonly, as far as that goes at once.
+    pub(super) fn follow_appendonly(&mut self, now: Moment) {
+        let log = &self.persistence.log;
+        if self.settings.appendonly && !log.enabled {
+            self.outside.log("AOF background was scheduled");
+            if self.job_is_running() {
+                self.persistence.log.rewrite_scheduled = true;
+            } else {
+                self.start_log(now);
+            }
+        } else if !self.settings.appendonly && log.enabled {
+            if log.rewrite_started_unix_s.is_some() {
+                self.outside.cancel_job();
+            }
+            self.persistence.log.rewrite_scheduled = false;
+            self.persistence.log.enabled = false;
+            self.effects.set_sink(None);
+            self.outside.stop_log();
+        }
+    }
+
     /// Notes how a job ended.
-    pub fn job_ended(&mut self, job: BackgroundJob, ok: bool, now_s: i64) {
+    pub fn job_ended(&mut self, job: BackgroundJob, end: JobEnd, now_s: i64) {
+        let ok = end == JobEnd::Done;
         let state = &mut self.persistence;
         if job == BackgroundJob::Save {
             let started_s = state.save_started_unix_s.take().unwrap_or(now_s);
+            if end == JobEnd::Cancelled {
+                return;
+            }
             state.last_save_ok = ok;
             state.last_save_duration_s = now_s - started_s;
             if ok {
@@ -181,6 +225,12 @@ impl Engine {
         let log = &mut state.log;
         log.starting = false;
         let started_s = log.rewrite_started_unix_s.take().unwrap_or(now_s);
+        if job == BackgroundJob::StartLog && !ok {
+            log.enabled = false;
+        }
+        if end == JobEnd::Cancelled {
+            return;
+        }
         log.last_rewrite_duration_s = now_s - started_s;
         log.last_rewrite_ok = ok;
         log.rewrite_failures_in_row = if ok {
@@ -188,8 +238,5 @@ impl Engine {
         } else {
             log.rewrite_failures_in_row + 1
         };
-        if job == BackgroundJob::StartLog && !ok {
-            log.enabled = false;
-        }
     }
 }

@@ -46,10 +46,7 @@ impl Outside for Process {
             "maxclients" => self.connections_max.store(settings.maxclients, Relaxed),
             "appendfsync" => self.log.set_policy(settings.appendfsync),
             "aof-timestamp-enabled" => self.log.set_timed(settings.aof_timestamp_enabled),
-            // Under way with the next tick.
-            "appendonly" if settings.appendonly => {
-                tracing::info!("AOF background was scheduled");
-            }
+            "aof-disable-auto-gc" => self.log.set_keeps_history(settings.aof_disable_auto_gc),
             "loglevel" => log::set_level(settings.loglevel),
             "dir" => std::env::set_current_dir(&settings.dir).map_err(|error| error.to_string())?,
             _ => {}
@@ -148,6 +145,10 @@ impl Outside for Process {
 
     fn start_job(&mut self, job: BackgroundJob) {
         self.jobs.start(job);
+    }
+
+    fn stop_log(&mut self) {
+        self.log.stop();
     }
 
     fn cancel_job(&mut self) {

@@ -225,6 +225,7 @@ fn build(
         settings.aof_timestamp_enabled,
         time.clone(),
     ));
+    log.set_keeps_history(settings.aof_disable_auto_gc);
     let jobs = Arc::new(Jobs::default());
     let process = Process {
         log: log.clone(),

@@ -13,6 +13,7 @@ pub use sort::COMMANDS as SORT_COMMANDS;
 
 use crate::engine::ctx::{ControlCtx, ReadCtx, WriteCtx};
 use crate::engine::notify::EventClass;
+use crate::engine::session::Origin;
 use crate::engine::spec::{Categories, CommandSpec, Flags, Group, Handled, KeyFlags, KeySpec, Run};
 use crate::resp::args::Args;
 use crate::resp::error::CommandError;
@@ -386,6 +387,9 @@ fn flushall(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
     check_flush_options(args)?;
     for index in 0..ctx.engine.store.len() {
         ctx.engine.flush_db(index, ctx.now);
+    }
+    if ctx.session.origin != Origin::Replay {
+        ctx.engine.save_emptiness(ctx.now);
     }
     ctx.changed(1);
     ctx.reply.ok();

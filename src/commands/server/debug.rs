@@ -95,7 +95,10 @@ fn debug(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
             Ok(())
         }
         // Knobs of layouts and timers of Redis that have no counterpart here.
-        (b"quicklist-packed-threshold" | b"dict-resizing" | b"pause-cron", 3)
+        (
+            b"quicklist-packed-threshold" | b"dict-resizing" | b"pause-cron" | b"aof-flush-sleep",
+            3,
+        )
         | (b"replybuffer", 4) => {
             ctx.reply.ok();
             Ok(())

@@ -45,7 +45,7 @@ impl LogFiles {
         for entry in files.manifest.live() {
             if files.len(entry)?.is_none() {
                 return Err(invalid(format!(
-                    "The AOF file {} is in the manifest and not on the disk",
+                    "The AOF file {} is in the manifest and cannot be opened: No such file or directory",
                     entry.name
                 )));
             }

@@ -35,6 +35,9 @@ pub struct Manifest {
     pub history: Vec<Entry>,
 }
 
+/// What is said of a line that is not one.
+const INVALID: &str = "Invalid AOF manifest file format";
+
 /// Longest line of a manifest (Redis: MANIFEST_MAX_LINE).
 const LINE_LEN_MAX: usize = 1024;
 
@@ -48,16 +51,18 @@ impl Manifest {
             }
             let refuse = |why: &str| format!("line {}: {why}", index + 1);
             if line.len() > LINE_LEN_MAX {
-                return Err(refuse("too long"));
+                return Err(refuse("The AOF manifest file contains too long line"));
             }
             let entry = parse_line(line).map_err(refuse)?;
             match entry.role {
-                Role::Base if manifest.base.is_some() => return Err(refuse("a second base file")),
+                Role::Base if manifest.base.is_some() => {
+                    return Err(refuse("Found duplicate base file information"));
+                }
                 Role::Base => manifest.base = Some(entry),
                 Role::Increment => {
                     let last = manifest.increments.last().map_or(0, |last| last.seq);
                     if entry.seq <= last {
-                        return Err(refuse("a non-monotonic sequence number"));
+                        return Err(refuse("Found a non-monotonic sequence number"));
                     }
                     manifest.increments.push(entry);
                 }
@@ -65,10 +70,10 @@ impl Manifest {
             }
         }
         if text.is_empty() {
-            return Err("it is empty".to_string());
+            return Err("Found an empty AOF manifest".to_string());
         }
         if !text.ends_with('\n') {
-            return Err("its last line is cut off".to_string());
+            return Err(format!("{INVALID}: its last line is cut off"));
         }
         Ok(manifest)
     }
@@ -128,9 +133,9 @@ fn push_name(text: &mut String, name: &str) {
 }
 
 fn parse_line(line: &str) -> Result<Entry, &'static str> {
-    let words = crate::settings::words::split(line.as_bytes()).ok_or("unbalanced quotes")?;
+    let words = crate::settings::words::split(line.as_bytes()).ok_or(INVALID)?;
     if words.len() < 6 || words.len() % 2 != 0 {
-        return Err("not pairs of words");
+        return Err(INVALID);
     }
     let mut entry = Entry {
         name: String::new(),
@@ -141,21 +146,21 @@ fn parse_line(line: &str) -> Result<Entry, &'static str> {
     };
     let mut role = None;
     for pair in words.chunks_exact(2) {
-        let value = std::str::from_utf8(&pair[1]).map_err(|_| "not text")?;
+        let value = std::str::from_utf8(&pair[1]).map_err(|_| INVALID)?;
         match pair[0].to_ascii_lowercase().as_slice() {
             b"file" => {
                 if value.contains('/') {
-                    return Err("a file name that is a path");
+                    return Err("File can't be a path, just a filename");
                 }
                 entry.name = value.to_string();
             }
-            b"seq" => entry.seq = value.parse().map_err(|_| "a sequence that is no number")?,
+            b"seq" => entry.seq = value.parse().map_err(|_| INVALID)?,
             b"type" => {
                 role = match value {
                     "b" => Some(Role::Base),
                     "i" => Some(Role::Increment),
                     "h" => Some(Role::History),
-                    _ => return Err("an unknown type of file"),
+                    _ => return Err("Unknown AOF file type"),
                 }
             }
             b"startoffset" => entry.start_offset = value.parse().ok(),
@@ -168,6 +173,6 @@ fn parse_line(line: &str) -> Result<Entry, &'static str> {
             entry.role = role;
             Ok(entry)
         }
-        _ => Err("a name, a sequence or a type is missing"),
+        _ => Err(INVALID),
     }
 }

@@ -25,7 +25,7 @@ impl fmt::Display for RdbError {
             RdbError::Corrupt(what) => f.write_str(what),
             RdbError::Foreign(what) => write!(f, "it holds what this server does not have: {what}"),
             RdbError::Version(what) => f.write_str(what),
-            RdbError::Checksum => f.write_str("wrong checksum"),
+            RdbError::Checksum => f.write_str("RDB CRC error: wrong checksum"),
             RdbError::Io(error) => error.fmt(f),
         }
     }

@@ -7,6 +7,7 @@ use super::load::Names;
 use super::snapshots;
 use crate::engine::client::Client;
 use crate::engine::followers::FollowTerms;
+use crate::engine::persistence::JobEnd;
 use crate::engine::{BackgroundJob, Engine, Snapshot};
 use crate::persist::aof::files::LogFiles;
 use crate::persist::disk::{Disk, RealDisk};
@@ -21,7 +22,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// How long a job that takes time on purpose does not look whether it was called off.
+const DAWDLE_STEP: Duration = Duration::from_millis(10);
 
 /// The way to the thread.
 pub struct Jobs {
@@ -55,6 +59,10 @@ impl Jobs {
     /// Lets the job under way end without a result.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Release);
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Acquire)
     }
 
     /// Starts the thread.
@@ -102,10 +110,16 @@ fn run(shared: &Shared, job: BackgroundJob) {
         BackgroundJob::StartLog => start_log(shared),
         BackgroundJob::Sync => sync(shared),
     };
+    let cancelled = result.is_err() && shared.jobs.is_cancelled();
     let mut engine = shared.write_patiently();
     let retired = engine.store.end_watches();
     let now_s = shared.time.now().unix_us / 1_000_000;
-    engine.job_ended(job, result.is_ok(), now_s);
+    let end = match &result {
+        Ok(()) => JobEnd::Done,
+        Err(_) if cancelled => JobEnd::Cancelled,
+        Err(_) => JobEnd::Failed,
+    };
+    engine.job_ended(job, end, now_s);
     if job == BackgroundJob::StartLog && result.is_err() {
         engine.effects.set_sink(None);
         shared.log.stop();
@@ -133,6 +147,8 @@ struct Begun {
     /// The databases with keys: their keys, those with deadlines.
     dbs: Vec<(usize, usize, usize, Arc<DbPieces>)>,
     dirty: u64,
+    /// For tests: time that each key takes (rdb-key-save-delay).
+    delay_us: u64,
 }
 
 /// What a walk is for.
@@ -193,6 +209,23 @@ fn begin(shared: &Shared, engine: &mut Engine, purpose: Purpose) -> Begun {
         names: Names::of(&engine.settings),
         dbs,
         dirty: engine.dirty,
+        delay_us: u64::try_from(engine.settings.rdb_key_save_delay).unwrap_or(0),
+    }
+}
+
+fn cancelled() -> io::Error {
+    io::Error::other("it was called off")
+}
+
+/// Takes time, unless the job is called off.
+fn dawdle(shared: &Shared, duration_us: u64) {
+    let end = Instant::now() + Duration::from_micros(duration_us);
+    while !shared.jobs.is_cancelled() {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        std::thread::sleep(left.min(DAWDLE_STEP));
     }
 }
 
@@ -205,9 +238,10 @@ fn write(shared: &Shared, begun: &Begun, path: &Path, aside: &Path) -> io::Resul
     for (index, keys, deadlines, pieces) in &begun.dbs {
         out.db(*index, *keys, *deadlines);
         file.write(&out.take())?;
+        let mut keys_met = 0;
         loop {
-            if shared.jobs.cancelled.load(Ordering::Acquire) {
-                return Err(io::Error::other("the server ends"));
+            if shared.jobs.is_cancelled() {
+                return Err(cancelled());
             }
             let bytes = match pieces.next_step() {
                 Step::Read => pieces.read_piece(&shared.read_patiently().store),
@@ -218,6 +252,11 @@ fn write(shared: &Shared, begun: &Begun, path: &Path, aside: &Path) -> io::Resul
                 Step::Done => break,
             };
             file.write(&bytes)?;
+            if begun.delay_us > 0 {
+                let met = pieces.keys();
+                dawdle(shared, begun.delay_us.saturating_mul(met - keys_met));
+                keys_met = met;
+            }
         }
         file.write(&pieces.take())?;
         if let Some(type_name) = pieces.unwritable() {
@@ -233,8 +272,8 @@ fn save(shared: &Shared) -> io::Result<()> {
     let begun = begin(shared, &mut shared.write_patiently(), Purpose::Snapshot);
     let file = write(shared, &begun, &begun.names.snapshot, &aside("rdb"))?;
     let placing = shared.jobs.placing.lock();
-    if shared.jobs.cancelled.load(Ordering::Acquire) {
-        return Err(io::Error::other("the server ends"));
+    if shared.jobs.is_cancelled() {
+        return Err(cancelled());
     }
     file.finish()?;
     drop(placing);
@@ -348,6 +387,9 @@ fn start_log(shared: &Shared) -> io::Result<()> {
     let disk: Arc<dyn Disk> = Arc::new(RealDisk);
     let begun = {
         let mut engine = shared.write_patiently();
+        if !engine.settings.appendonly {
+            return Err(cancelled());
+        }
         let names = Names::of(&engine.settings);
         let prefix = names.prefix();
         disk.create_folder(&names.folder)?;

@@ -113,8 +113,9 @@ fn load_log(shared: &Shared, names: &Names) -> io::Result<()> {
             if disk.len(&names.log)?.is_some() {
                 files.adopt(&names.log)?;
                 read_log(shared, &files)?;
-            } else if load_snapshot_file(shared, &names.snapshot)? {
-                // What was only in the snapshot is in the log from now on.
+            } else {
+                // What was only in a snapshot is in the log from now on; without one the base is empty.
+                load_snapshot_file(shared, &names.snapshot)?;
                 write_base(shared, disk, &mut files)?;
             }
             files

@@ -57,6 +57,8 @@ enum Piece {
     },
     /// Write everything before it, so that it can be read back.
     Flush(Sender<io::Result<()>>),
+    /// Remove what was replaced.
+    Clean,
 }
 
 #[derive(Default)]
@@ -75,6 +77,8 @@ pub struct Log {
     time: Arc<dyn TimeSource>,
     /// Effects are preceded by remarks that tell the time.
     timed: AtomicBool,
+    /// Files that were replaced stay (aof-disable-auto-gc).
+    keeps_history: AtomicBool,
     /// The second that the last remark told.
     told_s: AtomicI64,
     /// Replies wait for the disk.
@@ -105,6 +109,7 @@ impl Log {
             policy: Mutex::new(policy),
             time,
             timed: AtomicBool::new(timed),
+            keeps_history: AtomicBool::new(false),
             told_s: AtomicI64::new(0),
             gated: AtomicBool::new(false),
             open: AtomicBool::new(false),
@@ -139,6 +144,14 @@ impl Log {
     /// Follows the setting aof-timestamp-enabled.
     pub fn set_timed(&self, timed: bool) {
         self.timed.store(timed, Ordering::Release);
+    }
+
+    /// Follows the setting aof-disable-auto-gc; files that may go, go.
+    pub fn set_keeps_history(&self, keeps: bool) {
+        self.keeps_history.store(keeps, Ordering::Release);
+        if !keeps {
+            self.order(Piece::Clean);
+        }
     }
 
     /// Starts the thread, which goes on at `offset` of the stream in `file`, behind its `file_len` bytes.
@@ -460,6 +473,7 @@ impl LogWriter {
                 let exchanged = self.files.exchange_base(&aside, form);
                 self.after_exchange(exchanged, &answer);
             }
+            Piece::Clean => self.clean(),
             Piece::Flush(answer) => {
                 // Who asked may have given up.
                 let _ = answer.send(self.write());
@@ -483,12 +497,19 @@ impl LogWriter {
 
     fn after_exchange(&mut self, exchanged: io::Result<()>, answer: &Sender<io::Result<()>>) {
         if exchanged.is_ok() {
-            if let Err(error) = self.files.remove_history() {
-                tracing::warn!("Can't remove old files of the log: {error}");
-            }
+            self.clean();
             self.count_bytes();
         }
         let _ = answer.send(exchanged);
+    }
+
+    fn clean(&mut self) {
+        if self.log.keeps_history.load(Ordering::Acquire) {
+            return;
+        }
+        if let Err(error) = self.files.remove_history() {
+            tracing::warn!("Can't remove old files of the log: {error}");
+        }
     }
 
     fn count_bytes(&self) {

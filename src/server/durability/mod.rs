@@ -55,7 +55,7 @@ fn follow_appendonly(shared: &Shared, engine: &mut Engine, now: Moment) {
 fn start_due(shared: &Shared, engine: &mut Engine, now: Moment) {
     let now_s = now.unix_us / 1_000_000;
     let state = &engine.persistence;
-    if state.log.rewrite_scheduled {
+    if state.log.rewrite_scheduled && (shared.log.is_open() || !engine.settings.appendonly) {
         engine.start_rewrite(now);
         return;
     }

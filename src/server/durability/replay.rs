@@ -149,12 +149,13 @@ fn apply(
             for command in &group.commands {
                 let args = command.as_args();
                 run_one(engine, session, args, real).map_err(|why| {
-                    refuse(&format!(
-                        "The command {} at or after offset {} of the append only file {} cannot be applied: {why}",
-                        String::from_utf8_lossy(args.arg(0)),
-                        group.offset,
-                        entry.name
-                    ))
+                    let name = String::from_utf8_lossy(args.arg(0));
+                    let (offset, file) = (group.offset, &entry.name);
+                    refuse(&if engine.table.find(args.arg(0)).is_none() {
+                        format!("Unknown command '{name}' reading the append only file {file} at or after offset {offset}")
+                    } else {
+                        format!("The command {name} at or after offset {offset} of the append only file {file} cannot be applied: {why}")
+                    })
                 })?;
                 replayed.commands += 1;
             }
@@ -194,7 +195,10 @@ fn run_one(
 ) -> Result<(), String> {
     let resolved = engine.table.resolve(args);
     if resolved.is_err() {
-        return Err("there is no such command, or not with so many arguments".to_string());
+        let error = resolved
+            .err()
+            .map(|error| engine.table.describe(&error, args));
+        return Err(String::from_utf8_lossy(&error.unwrap_or_default()).into_owned());
     }
     // No key is past its deadline while a log is read: what expired says so itself. Only what
     // counts from the present, which nobody logs since long, needs the present.
