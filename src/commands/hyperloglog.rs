@@ -32,7 +32,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         since: "2.8.9",
         complexity: "O(1) for one key; O(N) for the union of N keys, with a large constant",
         arity: -2,
-        flags: Flags::READONLY,
+        flags: Flags::READONLY.union(Flags::MAY_REPLICATE),
         categories: Categories::HYPERLOGLOG,
         keys: &[KeySpec {
             notes: "may rewrite the value in its other form",

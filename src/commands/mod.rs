@@ -22,7 +22,7 @@ mod pubsub;
 mod replay_tests;
 mod replication;
 mod scanning;
-mod scripting;
+pub mod scripting;
 mod server;
 mod sets;
 #[cfg(test)]

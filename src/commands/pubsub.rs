@@ -31,7 +31,9 @@ pub const COMMANDS: &[CommandSpec] = &[
         since: "2.0.0",
         complexity: "O(N+M) where N is the number of clients subscribed to the receiving channel and M is the total number of subscribed patterns (by any client).",
         arity: 3,
-        flags: Flags::PUBSUB.union(Flags::LOADING.union(Flags::STALE.union(Flags::FAST))),
+        flags: Flags::PUBSUB.union(
+            Flags::LOADING.union(Flags::STALE.union(Flags::FAST.union(Flags::MAY_REPLICATE))),
+        ),
         categories: Categories::empty(),
         keys: &[],
         tips: &[],
@@ -158,7 +160,9 @@ pub const COMMANDS: &[CommandSpec] = &[
         since: "7.0.0",
         complexity: "O(N) where N is the number of clients subscribed to the receiving shard channel.",
         arity: 3,
-        flags: Flags::PUBSUB.union(Flags::LOADING.union(Flags::STALE.union(Flags::FAST))),
+        flags: Flags::PUBSUB.union(
+            Flags::LOADING.union(Flags::STALE.union(Flags::FAST.union(Flags::MAY_REPLICATE))),
+        ),
         categories: Categories::empty(),
         keys: &[KeySpec::one(1, KeyFlags::NOT_KEY)],
         tips: &[],

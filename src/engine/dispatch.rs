@@ -352,6 +352,7 @@ impl Engine {
                 self.write_error(reply, &text);
             }
             Some(Refusal::Paused) | None => {
+                session.script_has_written |= command.flags.contains(Flags::WRITE);
                 // Time stands still inside a script or a transaction; only durations go on.
                 let mut clock = *now;
                 self.call(session, command, args, reply, &mut clock);

@@ -153,7 +153,7 @@ pub trait Outside: Send + Sync {
     /// Writes a script's line to the server's log; 0 is the least important level, 3 the most.
     fn log_from_script(&mut self, level: u8, text: &str);
     /// A running script lets go for a moment, so that others can be served; true tells it to end.
-    fn pause_script(&mut self, script: RunningScript) -> bool;
+    fn pause_script(&mut self, script: RunningScript<'_>) -> bool;
     /// Sleeps; only for DEBUG SLEEP and the like.
     fn sleep_us(&mut self, duration_us: u64);
     /// Writes a snapshot of all databases to its file before it returns.
@@ -212,9 +212,25 @@ pub struct ScriptFigures {
     pub source_bytes: usize,
 }
 
+/// Which commands started a script, and may end it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ScriptKind {
+    /// EVAL and its kin.
+    Script,
+    /// FCALL and its kin.
+    Function,
+}
+
 /// A script in the middle of its run.
 #[derive(Clone, Copy, Debug)]
-pub struct RunningScript {
+pub struct RunningScript<'a> {
+    pub kind: ScriptKind,
+    /// The function's name; empty for a script.
+    pub name: &'a [u8],
+    /// The command that runs it, word by word.
+    pub call: Args<'a>,
+    pub libraries: usize,
+    pub functions: usize,
     pub running_ms: u64,
     /// Run time from which others are told that the server is busy (busy-reply-threshold).
     pub busy_after_ms: u64,

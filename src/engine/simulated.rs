@@ -62,7 +62,7 @@ impl Outside for Nothing {
     }
     fn log(&mut self, _text: &str) {}
     fn log_from_script(&mut self, _level: u8, _text: &str) {}
-    fn pause_script(&mut self, _script: RunningScript) -> bool {
+    fn pause_script(&mut self, _script: RunningScript<'_>) -> bool {
         false
     }
     fn sleep_us(&mut self, _duration_us: u64) {}

@@ -82,7 +82,7 @@ bitflags! {
 }
 
 impl Flags {
-    /// The names in the order in which COMMAND INFO lists them.
+    /// The names in the order in which COMMAND INFO lists them; like Redis it hides that a command may replicate.
     pub const SHOWN: &'static [(Flags, &'static str)] = &[
         (Flags::WRITE, "write"),
         (Flags::READONLY, "readonly"),
@@ -98,7 +98,6 @@ impl Flags {
         (Flags::ASKING, "asking"),
         (Flags::FAST, "fast"),
         (Flags::NO_AUTH, "no_auth"),
-        (Flags::MAY_REPLICATE, "may_replicate"),
         (Flags::NO_ASYNC_LOADING, "no_async_loading"),
         (Flags::NO_MULTI, "no_multi"),
         (Flags::NO_MANDATORY_KEYS, "no_mandatory_keys"),

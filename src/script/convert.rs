@@ -56,6 +56,12 @@ fn push_token(lua: Lua, cursor: &mut ReplyCursor<'_>, protocol: Protocol) -> Opt
     Some(())
 }
 
+/// Places that the array part of a table has once so many values were set one after the other, as Redis does; scripts
+/// see it in the length of a table with holes.
+pub fn grown_len(len: usize) -> usize {
+    if len == 0 { 0 } else { len.next_power_of_two() }
+}
+
 /// Pushes `{name = text}`.
 fn push_field(lua: Lua, name: &[u8], text: &[u8]) {
     lua.new_table(0, 1);
@@ -81,8 +87,12 @@ fn push_array(
     if !lua.reserve(8) {
         return None;
     }
-    // A count is only a claim: each element takes at least three bytes.
-    lua.new_table(len.min(cursor.rest().len() / 3), 0);
+    // In RESP3 nulls leave holes, and what Lua takes for the length then depends on how the table grew. A count is
+    // only a claim: each element takes at least three bytes.
+    match protocol {
+        Protocol::Resp2 => lua.new_table(grown_len(len.min(cursor.rest().len() / 3)), 0),
+        Protocol::Resp3 => lua.new_table(0, 0),
+    }
     for index in 0..len {
         push_token(lua, cursor, protocol)?;
         lua.raw_set_index(-2, i32::try_from(index + 1).ok()?);
@@ -100,7 +110,7 @@ fn push_map(
         return None;
     }
     lua.new_table(0, 1);
-    lua.new_table(0, pairs.min(cursor.rest().len() / 6));
+    lua.new_table(0, 0);
     for _ in 0..pairs {
         push_token(lua, cursor, protocol)?;
         push_token(lua, cursor, protocol)?;
@@ -115,7 +125,7 @@ fn push_set(lua: Lua, cursor: &mut ReplyCursor<'_>, protocol: Protocol, len: usi
         return None;
     }
     lua.new_table(0, 1);
-    lua.new_table(0, len.min(cursor.rest().len() / 3));
+    lua.new_table(0, 0);
     for _ in 0..len {
         push_token(lua, cursor, protocol)?;
         lua.push_bool(true);

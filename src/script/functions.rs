@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::convert::until_nul;
 use super::host::ScriptHost;
 use super::machine::{Ended, Machine, Work};
+use super::random::Random;
 use super::registration::RegisteredFunction;
 use super::sandbox::Kind;
 use super::shebang::{ScriptFlags, parse_library_line};
@@ -63,13 +64,15 @@ pub struct FunctionId {
     index: usize,
 }
 
-/// Invariant: `by_name` has the name of every function of every library in lower case,
-/// and no other.
+/// Invariants: `by_name` has the name of every function of every library in lower case,
+/// and no other; `function_count` is the number of functions of all libraries.
 pub struct Functions {
     machine: Option<Box<Machine>>,
     memory_bytes_max: usize,
+    random: Arc<Random>,
     libraries: BTreeMap<Box<[u8]>, FunctionLibrary>,
     by_name: BTreeMap<Vec<u8>, FunctionId>,
+    function_count: usize,
 }
 
 impl Default for Functions {
@@ -80,11 +83,18 @@ impl Default for Functions {
 
 impl Functions {
     pub fn new(memory_bytes_max: usize) -> Self {
+        Self::with_random(memory_bytes_max, Arc::default())
+    }
+
+    /// Functions that share a generator of random numbers with other machines.
+    pub fn with_random(memory_bytes_max: usize, random: Arc<Random>) -> Self {
         Self {
             machine: None,
             memory_bytes_max,
+            random,
             libraries: BTreeMap::new(),
             by_name: BTreeMap::new(),
+            function_count: 0,
         }
     }
 
@@ -94,7 +104,7 @@ impl Functions {
     }
 
     pub fn function_count(&self) -> usize {
-        self.by_name.len()
+        self.function_count
     }
 
     /// Bytes of Lua's memory.
@@ -144,7 +154,7 @@ impl Functions {
         host: &mut dyn ScriptHost,
     ) -> Result<(), FunctionError> {
         // They are loaded beside the present ones and meet them afterwards.
-        let mut staged = Functions::new(self.memory_bytes_max);
+        let mut staged = Functions::with_random(self.memory_bytes_max, self.random.clone());
         let mut texts = Vec::new();
         for source in sources {
             staged.load(source, false, host)?;
@@ -191,7 +201,7 @@ impl Functions {
 
     /// Removes all libraries and their machine.
     pub fn flush(&mut self) {
-        *self = Self::new(self.memory_bytes_max);
+        *self = Self::with_random(self.memory_bytes_max, self.random.clone());
     }
 
     /// Finds a function by its name in letters of either case.
@@ -232,9 +242,14 @@ impl Functions {
     ) -> Result<FunctionLibrary, FunctionError> {
         let line = parse_library_line(source)?;
         let memory_bytes_max = self.memory_bytes_max;
-        let machine = self
-            .machine
-            .get_or_insert_with(|| Box::new(Machine::new(Kind::Functions, memory_bytes_max)));
+        let random = &self.random;
+        let machine = self.machine.get_or_insert_with(|| {
+            Box::new(Machine::new(
+                Kind::Functions,
+                memory_bytes_max,
+                random.clone(),
+            ))
+        });
         let body = &source[line.body_start..];
         let main = machine
             .compile(body, c"@user_function")
@@ -290,8 +305,12 @@ impl Functions {
                 owner: library.name.clone(),
                 index,
             };
-            self.by_name.insert(function.name.to_ascii_lowercase(), id);
+            // Names that differ in case only are two functions, of which the first is called.
+            self.by_name
+                .entry(function.name.to_ascii_lowercase())
+                .or_insert(id);
         }
+        self.function_count += library.functions.len();
         self.libraries.insert(library.name.clone(), library);
     }
 
@@ -299,6 +318,7 @@ impl Functions {
         let Some(library) = self.libraries.remove(name) else {
             return false;
         };
+        self.function_count -= library.functions.len();
         for function in &library.functions {
             self.by_name.remove(&function.name.to_ascii_lowercase());
         }

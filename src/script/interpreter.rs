@@ -1,10 +1,12 @@
 //! The scripts of EVAL: load, find and run them.
 
 use std::ffi::CStr;
+use std::sync::Arc;
 
 use super::cache::{Cache, Script, ScriptId};
 use super::host::ScriptHost;
 use super::machine::{Ended, Machine, Work};
+use super::random::Random;
 use super::sandbox::Kind;
 use super::shebang::parse_shebang;
 use crate::limits::SCRIPT_MEMORY_BYTES_MAX;
@@ -74,11 +76,20 @@ impl Default for Interpreter {
 impl Interpreter {
     /// A machine whose Lua memory is bounded. About 0.2 ms.
     pub fn new(memory_bytes_max: usize) -> Self {
+        Self::with_random(memory_bytes_max, Arc::default())
+    }
+
+    fn with_random(memory_bytes_max: usize, random: Arc<Random>) -> Self {
         Self {
-            machine: Machine::new(Kind::Eval, memory_bytes_max),
+            machine: Machine::new(Kind::Eval, memory_bytes_max, random),
             cache: Cache::default(),
             memory_bytes_max,
         }
+    }
+
+    /// The generator of random numbers, which other machines may share.
+    pub fn random(&self) -> Arc<Random> {
+        self.machine.runtime().random.clone()
     }
 
     /// The script of an EVAL, if its source is known: cheaper than its digest.
@@ -152,6 +163,6 @@ impl Interpreter {
 
     /// Forgets all scripts.
     pub fn flush(&mut self) {
-        *self = Self::new(self.memory_bytes_max);
+        *self = Self::with_random(self.memory_bytes_max, self.random());
     }
 }

@@ -7,12 +7,14 @@
 use std::ffi::{CStr, c_void};
 use std::panic::resume_unwind;
 use std::ptr;
+use std::sync::Arc;
 
 use mlua::ffi;
 
-use super::convert::{FIELDS, until_nul, write_error_line, write_result};
+use super::convert::{FIELDS, grown_len, until_nul, write_error_line, write_result};
 use super::host::ScriptHost;
 use super::memory;
+use super::random::Random;
 use super::registration::{self, World, show_world};
 use super::runtime::{Activity, Runtime};
 use super::sandbox::{self, Kind};
@@ -89,8 +91,8 @@ impl Machine {
     /// # Panics
     /// If the machine can't be made within `memory_bytes_max`, which holds for any
     /// limit of a megabyte or more.
-    pub fn new(kind: Kind, memory_bytes_max: usize) -> Self {
-        let runtime = Box::new(Runtime::new(memory_bytes_max));
+    pub fn new(kind: Kind, memory_bytes_max: usize, random: Arc<Random>) -> Self {
+        let runtime = Box::new(Runtime::new(memory_bytes_max, random));
         let data = ptr::from_ref::<Runtime>(&runtime).cast_mut();
         // SAFETY: the allocator gets the runtime that it expects, which outlives the
         // state: the state is closed first in `drop`.
@@ -362,7 +364,7 @@ fn enter(lua: Lua) -> Outcome {
 }
 
 fn push_strings(lua: Lua, strings: Args<'_>) {
-    lua.new_table(strings.len(), 0);
+    lua.new_table(grown_len(strings.len()), 0);
     for (index, string) in (1..).zip(strings.iter()) {
         lua.push_bytes(string);
         lua.raw_set_index(-2, index);

@@ -18,7 +18,7 @@ pub mod interpreter;
 mod library;
 mod machine;
 mod memory;
-mod random;
+pub mod random;
 mod reader;
 mod registration;
 mod runtime;

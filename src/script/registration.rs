@@ -227,9 +227,7 @@ fn add_function(
         return Err(error_table(lua, NAME_RULE));
     }
     let mut registered = runtime.registered.take();
-    let is_known = registered
-        .iter()
-        .any(|function| function.name.eq_ignore_ascii_case(name));
+    let is_known = registered.iter().any(|function| function.name == name);
     if is_known {
         runtime.registered.set(registered);
         let text = b"ERR Function already exists in the library";

@@ -6,6 +6,7 @@ use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
 use std::mem;
 use std::ptr::{self, NonNull};
+use std::sync::Arc;
 
 use super::host::{ScriptHost, Verdict};
 use super::memory::Memory;
@@ -31,7 +32,8 @@ pub const PROXIES_MAX: usize = 16;
 
 pub struct Runtime {
     pub memory: Memory,
-    pub random: Random,
+    /// Shared by the machines of a server.
+    pub random: Arc<Random>,
     /// What commands of the running script answer in.
     pub protocol: Cell<Protocol>,
     /// Metatables of the read-only tables; see the sandbox.
@@ -64,10 +66,10 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    pub fn new(memory_limit: usize) -> Self {
+    pub fn new(memory_limit: usize, random: Arc<Random>) -> Self {
         Self {
             memory: Memory::new(memory_limit),
-            random: Random::default(),
+            random,
             protocol: Cell::default(),
             proxies: Cell::new([ptr::null(); PROXIES_MAX]),
             json: Cell::default(),

@@ -72,8 +72,9 @@ pub fn parse_shebang(source: &[u8]) -> Result<Shebang, LoadError> {
         .iter()
         .position(|&byte| byte == b'\n')
         .ok_or_else(invalid)?;
-    let words = split_words(&source[..line_len]).ok_or_else(invalid)?;
-    let (engine, options) = words.split_first().ok_or_else(invalid)?;
+    let no_engine = || error("ERR Invalid engine in script shebang", b"");
+    let words = split_words(&source[..line_len]).ok_or_else(no_engine)?;
+    let (engine, options) = words.split_first().ok_or_else(no_engine)?;
     if engine != b"#!lua" {
         return Err(error("ERR Unexpected engine in script shebang: ", engine));
     }

@@ -401,8 +401,7 @@ impl Lua {
             source,
         };
         let data: *mut Pieces<'_> = &mut pieces;
-        let status = unsafe { ffi::lua_load(self.0, read, data.cast(), chunk_name.as_ptr()) };
-        load_status(status)
+        self.compile_with(read, data.cast(), chunk_name)
     }
 
     /// Compiles what a reader delivers piece by piece. May raise.
@@ -412,7 +411,10 @@ impl Lua {
         data: *mut c_void,
         chunk_name: &CStr,
     ) -> Result<(), Failure> {
+        // The compiler does not hold on to the name that it makes a string of: this one does.
+        self.push_bytes(chunk_name.to_bytes());
         let status = unsafe { ffi::lua_load(self.0, reader, data, chunk_name.as_ptr()) };
+        self.remove(-2);
         load_status(status)
     }
 

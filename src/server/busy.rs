@@ -3,6 +3,8 @@
 use super::Shared;
 use super::fiber::Killed;
 use crate::commands::connection::{greet, log_in};
+use crate::commands::scripting::{RunningFunction, write_function_stats};
+use crate::engine::ScriptKind;
 use crate::engine::dispatch::refuse_transaction;
 use crate::engine::session::{Session, Transaction};
 use crate::engine::spec::Flags;
@@ -13,8 +15,11 @@ use crate::resp::reply::Reply;
 /// When a request that has to wait is tried again.
 pub const RETRY_MS: i64 = 5;
 
-const BUSY: &str =
+const BUSY_WITH_SCRIPT: &str =
     "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
+
+const BUSY_WITH_FUNCTION: &str =
+    "BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE.";
 
 const UNKILLABLE: &str = "UNKILLABLE Sorry the script already executed write commands against the dataset. You can \
 either wait the script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.";
@@ -24,6 +29,43 @@ pub enum Answer {
     Done,
     /// It is allowed now, but needs the engine: it is tried again.
     Later,
+}
+
+fn busy_text(shared: &Shared) -> &'static str {
+    if shared.busy.is_function() {
+        BUSY_WITH_FUNCTION
+    } else {
+        BUSY_WITH_SCRIPT
+    }
+}
+
+/// SCRIPT KILL and FUNCTION KILL.
+fn kill(shared: &Shared, kind: ScriptKind, reply: &mut Reply) -> Answer {
+    match shared.busy.kill(kind) {
+        Killed::WillEnd => reply.ok(),
+        Killed::HasWritten => reply.error(UNKILLABLE),
+        Killed::OtherKind => reply.error(busy_text(shared)),
+        Killed::NotBusy => return Answer::Later,
+    }
+    Answer::Done
+}
+
+/// FUNCTION STATS while something runs: scripts hide it, as in Redis.
+fn function_stats(shared: &Shared, reply: &mut Reply) -> Answer {
+    let Some(running) = shared.busy.running() else {
+        return Answer::Later;
+    };
+    if running.kind == ScriptKind::Script {
+        reply.error(BUSY_WITH_SCRIPT);
+        return Answer::Done;
+    }
+    let function = RunningFunction {
+        name: &running.name,
+        call: running.call.as_args(),
+        running_ms: running.running_ms,
+    };
+    write_function_stats(reply, Some(function), running.libraries, running.functions);
+    Answer::Done
 }
 
 /// Answers a request without the engine.
@@ -48,14 +90,9 @@ pub fn answer(
     }
     let mark = reply.len();
     let handled = match &*command.full_name {
-        "script|kill" | "function|kill" => {
-            match shared.busy.kill() {
-                Killed::WillEnd => reply.ok(),
-                Killed::HasWritten => reply.error(UNKILLABLE),
-                Killed::NotBusy => return Answer::Later,
-            }
-            Ok(())
-        }
+        "script|kill" => return kill(shared, ScriptKind::Script, reply),
+        "function|kill" => return kill(shared, ScriptKind::Function, reply),
+        "function|stats" => return function_stats(shared, reply),
         "shutdown"
             if args
                 .from(1)
@@ -81,7 +118,7 @@ pub fn answer(
             Ok(())
         }
         "shutdown" => {
-            reply.error(BUSY);
+            reply.error(busy_text(shared));
             Ok(())
         }
         "multi" if session.transaction.is_none() => {
@@ -100,7 +137,8 @@ pub fn answer(
             session.transaction = None;
             session.publish_counts();
             reply.error(&format!(
-                "EXECABORT Transaction discarded because of: {BUSY}"
+                "EXECABORT Transaction discarded because of: {}",
+                busy_text(shared)
             ));
             Ok(())
         }
@@ -108,7 +146,7 @@ pub fn answer(
         _ if command.flags.contains(Flags::ALLOW_BUSY) => return Answer::Later,
         _ => {
             refuse_transaction(session);
-            reply.error(BUSY);
+            reply.error(busy_text(shared));
             Ok(())
         }
     };

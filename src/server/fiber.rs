@@ -12,13 +12,13 @@ use crate::engine::dispatch::Outcome;
 use crate::engine::session::Session;
 use crate::engine::table::Resolved;
 use crate::engine::time::Moment;
-use crate::engine::{Engine, RunningScript};
+use crate::engine::{Engine, RunningScript, ScriptKind};
 use crate::limits;
 use crate::resp::args::OwnedArgs;
 use crate::resp::reply::Reply;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
-use parking_lot::{ArcRwLockWriteGuard, RawRwLock};
+use parking_lot::{ArcRwLockWriteGuard, Mutex, RawRwLock};
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::mem::ManuallyDrop;
@@ -34,14 +34,42 @@ pub struct Busy {
     active: AtomicBool,
     has_written: AtomicBool,
     told_to_end: AtomicBool,
+    running: Mutex<Option<Running>>,
 }
 
-/// The answer to SCRIPT KILL.
+/// What runs past its time limit.
+#[derive(Clone)]
+pub struct Running {
+    pub kind: ScriptKind,
+    pub name: Vec<u8>,
+    /// The command that runs it.
+    pub call: OwnedArgs,
+    pub running_ms: u64,
+    pub libraries: usize,
+    pub functions: usize,
+}
+
+impl Running {
+    fn new(script: &RunningScript<'_>) -> Self {
+        Self {
+            kind: script.kind,
+            name: script.name.to_vec(),
+            call: OwnedArgs::from_args(script.call),
+            running_ms: script.running_ms,
+            libraries: script.libraries,
+            functions: script.functions,
+        }
+    }
+}
+
+/// The answer to SCRIPT KILL and FUNCTION KILL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Killed {
     WillEnd,
     HasWritten,
     NotBusy,
+    /// What runs is of the other kind.
+    OtherKind,
 }
 
 impl Busy {
@@ -50,12 +78,28 @@ impl Busy {
         self.active.load(Relaxed)
     }
 
-    /// Tells the script to end, unless that would leave half of its work behind.
-    pub fn kill(&self) -> Killed {
-        if !self.is_active() {
+    /// What is past its time limit.
+    pub fn running(&self) -> Option<Running> {
+        self.running.lock().clone()
+    }
+
+    /// Whether a function, and not a script, is past its time limit.
+    pub fn is_function(&self) -> bool {
+        let running = self.running.lock();
+        running
+            .as_ref()
+            .is_some_and(|running| running.kind == ScriptKind::Function)
+    }
+
+    /// Tells the script or function to end, unless that would leave half of its work behind.
+    pub fn kill(&self, kind: ScriptKind) -> Killed {
+        let running_kind = self.running.lock().as_ref().map(|running| running.kind);
+        if running_kind.is_none() || !self.is_active() {
             Killed::NotBusy
         } else if self.has_written.load(Relaxed) {
             Killed::HasWritten
+        } else if running_kind != Some(kind) {
+            Killed::OtherKind
         } else {
             self.told_to_end.store(true, Relaxed);
             Killed::WillEnd
@@ -63,7 +107,7 @@ impl Busy {
     }
 
     /// A script's pause point: past the limit it lets others run. True tells it to end.
-    pub fn pause(&self, script: RunningScript) -> bool {
+    pub fn pause(&self, script: RunningScript<'_>) -> bool {
         let limit_ms = script.busy_after_ms;
         if limit_ms == 0 || script.running_ms < limit_ms {
             return false;
@@ -71,13 +115,22 @@ impl Busy {
         let Some(yielder) = CURRENT.get() else {
             return false;
         };
-        if !self.active.swap(true, Relaxed) {
-            tracing::warn!(
-                "Slow script detected: still in execution after {} milliseconds. You can try killing the script using \
-                 the SCRIPT KILL command.",
-                script.running_ms
-            );
+        match &mut *self.running.lock() {
+            Some(running) => running.running_ms = script.running_ms,
+            running => {
+                *running = Some(Running::new(&script));
+                let command = match script.kind {
+                    ScriptKind::Script => "SCRIPT KILL",
+                    ScriptKind::Function => "FUNCTION KILL",
+                };
+                tracing::warn!(
+                    "Slow script detected: still in execution after {} milliseconds. You can try killing the script \
+                     using the {command} command.",
+                    script.running_ms
+                );
+            }
         }
+        self.active.store(true, Relaxed);
         self.has_written.store(script.has_written, Relaxed);
         // SAFETY: the pointer was set by the fiber that this call runs on, which lives while it runs.
         unsafe { yielder.as_ref() }.suspend(());
@@ -85,7 +138,9 @@ impl Busy {
     }
 
     fn leave(&self) {
-        self.active.store(false, Relaxed);
+        if self.active.swap(false, Relaxed) {
+            *self.running.lock() = None;
+        }
         self.told_to_end.store(false, Relaxed);
     }
 }

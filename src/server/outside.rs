@@ -130,7 +130,7 @@ impl Outside for Process {
         }
     }
 
-    fn pause_script(&mut self, script: RunningScript) -> bool {
+    fn pause_script(&mut self, script: RunningScript<'_>) -> bool {
         self.busy.pause(script)
     }
 

@@ -8,6 +8,7 @@ mod differential;
 mod durability;
 mod glob_real;
 mod harness;
+mod long_scripts;
 mod readme;
 mod settings_real;
 mod start;

@@ -1,7 +1,8 @@
 //! FUNCTION and FCALL: libraries of functions that stay.
 
-use super::host::Host;
+use super::host::{Host, Task};
 use super::{Scripts, check_flags, key_count, note_end, with_scripts};
+use crate::engine::ScriptKind;
 use crate::engine::ctx::{ControlCtx, ReadCtx};
 use crate::engine::spec::{
     Begin, Categories, CommandSpec, Find, Flags, Group, Handled, KeyFlags, KeySpec, Run,
@@ -16,204 +17,205 @@ use crate::script::shebang::NAMED_FLAGS;
 use crate::store::glob;
 use std::sync::atomic::Ordering::Relaxed;
 
-pub const COMMANDS: &[CommandSpec] =
-    &[
-        CommandSpec {
-            name: "fcall",
-            group: Group::Scripting,
-            summary: "Calls a function.",
-            since: "7.0.0",
-            complexity: "Depends on the function that is executed.",
-            arity: -3,
-            flags: Flags::NOSCRIPT.union(Flags::STALE.union(
+pub const COMMANDS: &[CommandSpec] = &[
+    CommandSpec {
+        name: "fcall",
+        group: Group::Scripting,
+        summary: "Calls a function.",
+        since: "7.0.0",
+        complexity: "Depends on the function that is executed.",
+        arity: -3,
+        flags: Flags::MAY_REPLICATE.union(Flags::NOSCRIPT).union(
+            Flags::STALE.union(
                 Flags::SKIP_MONITOR.union(Flags::NO_MANDATORY_KEYS.union(Flags::MOVABLE_KEYS)),
-            )),
-            categories: Categories::SCRIPTING,
-            keys: &[KeySpec {
-                begin: Begin::Index(2),
-                find: Find::KeyNum {
-                    count: 0,
-                    first: 1,
-                    step: 1,
-                },
-                flags: KeyFlags::RW.union(KeyFlags::ACCESS.union(KeyFlags::UPDATE)),
-                notes: "",
-            }],
-            tips: &[],
-            syntax: "function numkeys [key [key ...]] [arg [arg ...]]",
-            run: Run::Control(fcall),
-        },
-        CommandSpec {
-            name: "fcall_ro",
-            group: Group::Scripting,
-            summary: "Calls a function that does not write.",
-            since: "7.0.0",
-            complexity: "Depends on the function that is executed.",
-            arity: -3,
-            flags: Flags::READONLY.union(Flags::NOSCRIPT.union(Flags::STALE.union(
-                Flags::SKIP_MONITOR.union(Flags::NO_MANDATORY_KEYS.union(Flags::MOVABLE_KEYS)),
-            ))),
-            categories: Categories::SCRIPTING,
-            keys: &[KeySpec {
-                begin: Begin::Index(2),
-                find: Find::KeyNum {
-                    count: 0,
-                    first: 1,
-                    step: 1,
-                },
-                flags: KeyFlags::RO.union(KeyFlags::ACCESS),
-                notes: "",
-            }],
-            tips: &[],
-            syntax: "function numkeys [key [key ...]] [arg [arg ...]]",
-            run: Run::Control(fcall_ro),
-        },
-        CommandSpec {
-            name: "function",
-            group: Group::Scripting,
-            summary: "Looks after the libraries of functions.",
-            since: "7.0.0",
-            complexity: "Depends on subcommand.",
-            arity: -2,
-            flags: Flags::empty(),
-            categories: Categories::empty(),
-            keys: &[],
-            tips: &[],
-            syntax: "",
-            run: Run::Container(&[
-                CommandSpec {
-                    name: "kill",
-                    group: Group::Scripting,
-                    summary: "Ends the running function if it has not written.",
-                    since: "7.0.0",
-                    complexity: "O(1)",
-                    arity: 2,
-                    flags: Flags::NOSCRIPT.union(Flags::ALLOW_BUSY),
-                    categories: Categories::SCRIPTING,
-                    keys: &[],
-                    tips: &["request_policy:all_shards", "response_policy:one_succeeded"],
-                    syntax: "",
-                    run: Run::Control(function_kill),
-                },
-                CommandSpec {
-                    name: "load",
-                    group: Group::Scripting,
-                    summary: "Makes a library from its source.",
-                    since: "7.0.0",
-                    complexity: "O(1) (considering compilation time is redundant)",
-                    arity: -3,
-                    flags: Flags::WRITE.union(Flags::DENYOOM.union(Flags::NOSCRIPT)),
-                    categories: Categories::SCRIPTING,
-                    keys: &[],
-                    tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
-                    syntax: "[REPLACE] function-code",
-                    run: Run::Control(function_load),
-                },
-                CommandSpec {
-                    name: "restore",
-                    group: Group::Scripting,
-                    summary: "Makes the libraries of a payload.",
-                    since: "7.0.0",
-                    complexity: "O(N) where N is the number of functions on the payload",
-                    arity: -3,
-                    flags: Flags::WRITE.union(Flags::DENYOOM.union(Flags::NOSCRIPT)),
-                    categories: Categories::SCRIPTING,
-                    keys: &[],
-                    tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
-                    syntax: "serialized-value [FLUSH | APPEND | REPLACE]",
-                    run: Run::Control(function_restore),
-                },
-                CommandSpec {
-                    name: "delete",
-                    group: Group::Scripting,
-                    summary: "Removes a library.",
-                    since: "7.0.0",
-                    complexity: "O(1)",
-                    arity: 3,
-                    flags: Flags::WRITE.union(Flags::NOSCRIPT),
-                    categories: Categories::SCRIPTING,
-                    keys: &[],
-                    tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
-                    syntax: "library-name",
-                    run: Run::Control(function_delete),
-                },
-                CommandSpec {
-                    name: "help",
-                    group: Group::Scripting,
-                    summary: "Describes the subcommands.",
-                    since: "7.0.0",
-                    complexity: "O(1)",
-                    arity: 2,
-                    flags: Flags::LOADING.union(Flags::STALE),
-                    categories: Categories::SCRIPTING,
-                    keys: &[],
-                    tips: &[],
-                    syntax: "",
-                    run: Run::Read(function_help),
-                },
-                CommandSpec {
-                    name: "stats",
-                    group: Group::Scripting,
-                    summary: "Tells what runs now and how much there is.",
-                    since: "7.0.0",
-                    complexity: "O(1)",
-                    arity: 2,
-                    flags: Flags::NOSCRIPT.union(Flags::ALLOW_BUSY),
-                    categories: Categories::SCRIPTING,
-                    keys: &[],
-                    tips: &[
-                        "nondeterministic_output",
-                        "request_policy:all_shards",
-                        "response_policy:special",
-                    ],
-                    syntax: "",
-                    run: Run::Control(function_stats),
-                },
-                CommandSpec {
-                    name: "dump",
-                    group: Group::Scripting,
-                    summary: "Puts all libraries into one payload.",
-                    since: "7.0.0",
-                    complexity: "O(N) where N is the number of functions",
-                    arity: 2,
-                    flags: Flags::NOSCRIPT,
-                    categories: Categories::SCRIPTING,
-                    keys: &[],
-                    tips: &[],
-                    syntax: "",
-                    run: Run::Control(function_dump),
-                },
-                CommandSpec {
-                    name: "list",
-                    group: Group::Scripting,
-                    summary: "Describes the libraries.",
-                    since: "7.0.0",
-                    complexity: "O(N) where N is the number of functions",
-                    arity: -2,
-                    flags: Flags::NOSCRIPT,
-                    categories: Categories::SCRIPTING,
-                    keys: &[],
-                    tips: &["nondeterministic_output_order"],
-                    syntax: "[LIBRARYNAME library-name-pattern] [WITHCODE]",
-                    run: Run::Control(function_list),
-                },
-                CommandSpec {
-                    name: "flush",
-                    group: Group::Scripting,
-                    summary: "Removes all libraries.",
-                    since: "7.0.0",
-                    complexity: "O(N) where N is the number of functions deleted",
-                    arity: -2,
-                    flags: Flags::WRITE.union(Flags::NOSCRIPT),
-                    categories: Categories::SCRIPTING,
-                    keys: &[],
-                    tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
-                    syntax: "[ASYNC | SYNC]",
-                    run: Run::Control(function_flush),
-                },
-            ]),
-        },
-    ];
+            ),
+        ),
+        categories: Categories::SCRIPTING,
+        keys: &[KeySpec {
+            begin: Begin::Index(2),
+            find: Find::KeyNum {
+                count: 0,
+                first: 1,
+                step: 1,
+            },
+            flags: KeyFlags::RW.union(KeyFlags::ACCESS.union(KeyFlags::UPDATE)),
+            notes: "",
+        }],
+        tips: &[],
+        syntax: "function numkeys [key [key ...]] [arg [arg ...]]",
+        run: Run::Control(fcall),
+    },
+    CommandSpec {
+        name: "fcall_ro",
+        group: Group::Scripting,
+        summary: "Calls a function that does not write.",
+        since: "7.0.0",
+        complexity: "Depends on the function that is executed.",
+        arity: -3,
+        flags: Flags::READONLY.union(Flags::NOSCRIPT.union(Flags::STALE.union(
+            Flags::SKIP_MONITOR.union(Flags::NO_MANDATORY_KEYS.union(Flags::MOVABLE_KEYS)),
+        ))),
+        categories: Categories::SCRIPTING,
+        keys: &[KeySpec {
+            begin: Begin::Index(2),
+            find: Find::KeyNum {
+                count: 0,
+                first: 1,
+                step: 1,
+            },
+            flags: KeyFlags::RO.union(KeyFlags::ACCESS),
+            notes: "",
+        }],
+        tips: &[],
+        syntax: "function numkeys [key [key ...]] [arg [arg ...]]",
+        run: Run::Control(fcall_ro),
+    },
+    CommandSpec {
+        name: "function",
+        group: Group::Scripting,
+        summary: "Looks after the libraries of functions.",
+        since: "7.0.0",
+        complexity: "Depends on subcommand.",
+        arity: -2,
+        flags: Flags::empty(),
+        categories: Categories::empty(),
+        keys: &[],
+        tips: &[],
+        syntax: "",
+        run: Run::Container(&[
+            CommandSpec {
+                name: "kill",
+                group: Group::Scripting,
+                summary: "Ends the running function if it has not written.",
+                since: "7.0.0",
+                complexity: "O(1)",
+                arity: 2,
+                flags: Flags::NOSCRIPT.union(Flags::ALLOW_BUSY),
+                categories: Categories::SCRIPTING,
+                keys: &[],
+                tips: &["request_policy:all_shards", "response_policy:one_succeeded"],
+                syntax: "",
+                run: Run::Control(function_kill),
+            },
+            CommandSpec {
+                name: "load",
+                group: Group::Scripting,
+                summary: "Makes a library from its source.",
+                since: "7.0.0",
+                complexity: "O(1) (considering compilation time is redundant)",
+                arity: -3,
+                flags: Flags::WRITE.union(Flags::DENYOOM.union(Flags::NOSCRIPT)),
+                categories: Categories::SCRIPTING,
+                keys: &[],
+                tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
+                syntax: "[REPLACE] function-code",
+                run: Run::Control(function_load),
+            },
+            CommandSpec {
+                name: "restore",
+                group: Group::Scripting,
+                summary: "Makes the libraries of a payload.",
+                since: "7.0.0",
+                complexity: "O(N) where N is the number of functions on the payload",
+                arity: -3,
+                flags: Flags::WRITE.union(Flags::DENYOOM.union(Flags::NOSCRIPT)),
+                categories: Categories::SCRIPTING,
+                keys: &[],
+                tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
+                syntax: "serialized-value [FLUSH | APPEND | REPLACE]",
+                run: Run::Control(function_restore),
+            },
+            CommandSpec {
+                name: "delete",
+                group: Group::Scripting,
+                summary: "Removes a library.",
+                since: "7.0.0",
+                complexity: "O(1)",
+                arity: 3,
+                flags: Flags::WRITE.union(Flags::NOSCRIPT),
+                categories: Categories::SCRIPTING,
+                keys: &[],
+                tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
+                syntax: "library-name",
+                run: Run::Control(function_delete),
+            },
+            CommandSpec {
+                name: "help",
+                group: Group::Scripting,
+                summary: "Describes the subcommands.",
+                since: "7.0.0",
+                complexity: "O(1)",
+                arity: 2,
+                flags: Flags::LOADING.union(Flags::STALE),
+                categories: Categories::SCRIPTING,
+                keys: &[],
+                tips: &[],
+                syntax: "",
+                run: Run::Read(function_help),
+            },
+            CommandSpec {
+                name: "stats",
+                group: Group::Scripting,
+                summary: "Tells what runs now and how much there is.",
+                since: "7.0.0",
+                complexity: "O(1)",
+                arity: 2,
+                flags: Flags::NOSCRIPT.union(Flags::ALLOW_BUSY),
+                categories: Categories::SCRIPTING,
+                keys: &[],
+                tips: &[
+                    "nondeterministic_output",
+                    "request_policy:all_shards",
+                    "response_policy:special",
+                ],
+                syntax: "",
+                run: Run::Control(function_stats),
+            },
+            CommandSpec {
+                name: "dump",
+                group: Group::Scripting,
+                summary: "Puts all libraries into one payload.",
+                since: "7.0.0",
+                complexity: "O(N) where N is the number of functions",
+                arity: 2,
+                flags: Flags::NOSCRIPT,
+                categories: Categories::SCRIPTING,
+                keys: &[],
+                tips: &[],
+                syntax: "",
+                run: Run::Control(function_dump),
+            },
+            CommandSpec {
+                name: "list",
+                group: Group::Scripting,
+                summary: "Describes the libraries.",
+                since: "7.0.0",
+                complexity: "O(N) where N is the number of functions",
+                arity: -2,
+                flags: Flags::NOSCRIPT,
+                categories: Categories::SCRIPTING,
+                keys: &[],
+                tips: &["nondeterministic_output_order"],
+                syntax: "[LIBRARYNAME library-name-pattern] [WITHCODE]",
+                run: Run::Control(function_list),
+            },
+            CommandSpec {
+                name: "flush",
+                group: Group::Scripting,
+                summary: "Removes all libraries.",
+                since: "7.0.0",
+                complexity: "O(N) where N is the number of functions deleted",
+                arity: -2,
+                flags: Flags::WRITE.union(Flags::NOSCRIPT),
+                categories: Categories::SCRIPTING,
+                keys: &[],
+                tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
+                syntax: "[ASYNC | SYNC]",
+                run: Run::Control(function_flush),
+            },
+        ]),
+    },
+];
 
 /// Loads the libraries of a snapshot.
 pub fn load_libraries(
@@ -264,13 +266,19 @@ fn call(ctx: &mut ControlCtx<'_>, args: Args<'_>, read_only: bool) -> Handled {
         let missing = CommandError::Text("ERR Function not found");
         let (id, function) = scripts.functions.find(args.arg(1)).ok_or(missing.clone())?;
         let flags = function.flags;
+        let name = function.name.clone();
         let keys = key_count(args, "ERR Bad number of keys provided")?;
         check_flags(ctx, flags, read_only)?;
         let rest = args.from(3);
         let errors_before = ctx.engine.stats.error_replies.load(Relaxed);
         let mut reply = std::mem::take(ctx.reply);
         let mark = reply.len();
-        let mut host = Host::new(ctx, flags, read_only);
+        let task = Task {
+            kind: ScriptKind::Function,
+            name: &name,
+            call: args,
+        };
+        let mut host = Host::new(ctx, task, flags, read_only);
         let ended = scripts.functions.run(
             &id,
             rest.first(keys),
@@ -332,7 +340,11 @@ fn function_flush(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
         3 => {
             args.arg(2).eq_ignore_ascii_case(b"sync") || args.arg(2).eq_ignore_ascii_case(b"async")
         }
-        _ => false,
+        _ => {
+            return Err(CommandError::Text(
+                "ERR unknown subcommand or wrong number of arguments for 'flush'. Try FUNCTION HELP.",
+            ));
+        }
     };
     if !known {
         return Err(CommandError::Text(
@@ -413,10 +425,40 @@ fn function_stats(ctx: &mut ControlCtx<'_>, _args: Args<'_>) -> Handled {
             scripts.functions.function_count(),
         )
     });
-    let reply = &mut *ctx.reply;
+    write_function_stats(ctx.reply, None, libraries, functions);
+    Ok(())
+}
+
+/// A function in the middle of its run.
+pub struct RunningFunction<'a> {
+    pub name: &'a [u8],
+    /// The command that runs it.
+    pub call: Args<'a>,
+    pub running_ms: u64,
+}
+
+/// The reply to FUNCTION STATS.
+pub fn write_function_stats(
+    reply: &mut Reply,
+    running: Option<RunningFunction<'_>>,
+    libraries: usize,
+    functions: usize,
+) {
     reply.map(2);
     reply.bulk(b"running_script");
-    reply.null();
+    match running {
+        None => reply.null(),
+        Some(running) => {
+            reply.map(3);
+            reply.bulk(b"name");
+            reply.bulk(running.name);
+            reply.bulk(b"command");
+            reply.array(running.call.len());
+            running.call.iter().for_each(|word| reply.bulk(word));
+            reply.bulk(b"duration_ms");
+            reply.integer(running.running_ms as i64);
+        }
+    }
     reply.bulk(b"engines");
     reply.map(1);
     reply.bulk(b"LUA");
@@ -425,7 +467,6 @@ fn function_stats(ctx: &mut ControlCtx<'_>, _args: Args<'_>) -> Handled {
     reply.integer(libraries as i64);
     reply.bulk(b"functions_count");
     reply.integer(functions as i64);
-    Ok(())
 }
 
 fn function_list(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
@@ -516,7 +557,8 @@ fn function_help(ctx: &mut ReadCtx<'_>, _args: Args<'_>) -> Handled {
             "    * Library code (if WITHCODE is given)",
             "    It also possible to get only function that matches a pattern using LIBRARYNAME argument.",
             "STATS",
-            "    Return the number of libraries and functions of the engine.",
+            "    Return what the running function is called, which command runs it and for how many milliseconds,",
+            "    and the number of libraries and functions of the engine.",
             "KILL",
             "    Kill the current running function.",
             "FLUSH [ASYNC|SYNC]",

@@ -1,8 +1,8 @@
 //! The engine as a running script sees it.
 
-use crate::engine::RunningScript;
 use crate::engine::ctx::ControlCtx;
 use crate::engine::session::Session;
+use crate::engine::{RunningScript, ScriptKind};
 use crate::resp::args::Args;
 use crate::resp::reply::Reply;
 use crate::script::{LogLevel, Replication, ScriptFlags, ScriptHost, Verdict};
@@ -16,29 +16,48 @@ pub struct Host<'h, 'c> {
     /// The script's own: a SELECT in it ends with it.
     session: Session,
     started_ns: u64,
-    dirty_before: u64,
     loading: bool,
+    task: Task<'h>,
+}
+
+/// What runs, as others may be told.
+#[derive(Clone, Copy)]
+pub struct Task<'a> {
+    pub kind: ScriptKind,
+    /// The function's name; empty for a script.
+    pub name: &'a [u8],
+    /// The command that runs it.
+    pub call: Args<'a>,
 }
 
 impl<'h, 'c> Host<'h, 'c> {
-    pub fn new(ctx: &'h mut ControlCtx<'c>, flags: ScriptFlags, read_only: bool) -> Self {
+    pub fn new(
+        ctx: &'h mut ControlCtx<'c>,
+        task: Task<'h>,
+        flags: ScriptFlags,
+        read_only: bool,
+    ) -> Self {
         let mut session = ctx.session.for_script();
         session.script_read_only = read_only || flags.contains(ScriptFlags::NO_WRITES);
         session.script_allows_oom = flags.contains(ScriptFlags::ALLOW_OOM);
-        let dirty_before = ctx.engine.dirty;
         let started_ns = ctx.now.monotonic_ns;
         Self {
             ctx,
             session,
             started_ns,
-            dirty_before,
             loading: false,
+            task,
         }
     }
 
     /// For the source of a library, which calls no commands and has to be done soon.
     pub fn for_loading(ctx: &'h mut ControlCtx<'c>) -> Self {
-        let mut host = Self::new(ctx, ScriptFlags::NO_WRITES, true);
+        let task = Task {
+            kind: ScriptKind::Function,
+            name: b"",
+            call: Args::new(b"", &[]),
+        };
+        let mut host = Self::new(ctx, task, ScriptFlags::NO_WRITES, true);
         host.loading = true;
         host
     }
@@ -47,15 +66,10 @@ impl<'h, 'c> Host<'h, 'c> {
     pub fn finish(self) {
         self.ctx.engine.effects.set_muted(false);
     }
-
-    fn has_written(&self) -> bool {
-        self.ctx.engine.dirty != self.dirty_before
-    }
 }
 
 impl ScriptHost for Host<'_, '_> {
     fn call(&mut self, args: Args<'_>, out: &mut Reply) {
-        self.session.script_has_written = self.has_written();
         self.session.protocol = out.protocol();
         self.ctx.run(&mut self.session, args, out);
     }
@@ -83,10 +97,16 @@ impl ScriptHost for Host<'_, '_> {
                 Verdict::Continue
             };
         }
+        let figures = &self.ctx.engine.script_figures;
         let script = RunningScript {
+            kind: self.task.kind,
+            name: self.task.name,
+            call: self.task.call,
+            libraries: figures.libraries,
+            functions: figures.functions,
             running_ms: now.monotonic_ns.saturating_sub(self.started_ns) / 1_000_000,
             busy_after_ms: self.ctx.engine.settings.busy_reply_threshold,
-            has_written: self.has_written(),
+            has_written: self.session.script_has_written,
         };
         if self.ctx.engine.outside.pause_script(script) {
             Verdict::Kill

@@ -4,19 +4,22 @@ mod functions;
 mod host;
 
 pub use functions::COMMANDS as FUNCTION_COMMANDS;
+pub use functions::{RunningFunction, write_function_stats};
 pub use functions::{forget_libraries, load_libraries};
 
-use crate::engine::ScriptFigures;
 use crate::engine::ctx::{ControlCtx, ReadCtx};
 use crate::engine::spec::{
     Begin, Categories, CommandSpec, Find, Flags, Group, Handled, KeyFlags, KeySpec, Run,
 };
+use crate::engine::{ScriptFigures, ScriptKind};
+use crate::limits::SCRIPT_MEMORY_BYTES_MAX;
 use crate::resp::args::Args;
 use crate::resp::error::CommandError;
 use crate::resp::number::parse_i64;
 use crate::script::functions::Functions;
 use crate::script::{Ended, Interpreter, Origin, ScriptFlags, ScriptId, ScriptSha};
-use host::Host;
+use host::{Host, Task};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -28,7 +31,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         since: "2.6.0",
         complexity: "Depends on the script that is executed.",
         arity: -3,
-        flags: Flags::NOSCRIPT.union(
+        flags: Flags::MAY_REPLICATE.union(Flags::NOSCRIPT).union(
             Flags::STALE.union(
                 Flags::SKIP_MONITOR.union(Flags::NO_MANDATORY_KEYS.union(Flags::MOVABLE_KEYS)),
             ),
@@ -55,7 +58,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         since: "2.6.0",
         complexity: "Depends on the script that is executed.",
         arity: -3,
-        flags: Flags::NOSCRIPT.union(
+        flags: Flags::MAY_REPLICATE.union(Flags::NOSCRIPT).union(
             Flags::STALE.union(
                 Flags::SKIP_MONITOR.union(Flags::NO_MANDATORY_KEYS.union(Flags::MOVABLE_KEYS)),
             ),
@@ -138,6 +141,20 @@ pub const COMMANDS: &[CommandSpec] = &[
                 run: Run::Control(script_kill),
             },
             CommandSpec {
+                name: "debug",
+                group: Group::Scripting,
+                summary: "Refuses to debug scripts: there is no debugger.",
+                since: "3.2.0",
+                complexity: "O(1)",
+                arity: 3,
+                flags: Flags::NOSCRIPT,
+                categories: Categories::SCRIPTING,
+                keys: &[],
+                tips: &[],
+                syntax: "<YES | SYNC | NO>",
+                run: Run::Read(script_debug),
+            },
+            CommandSpec {
                 name: "load",
                 group: Group::Scripting,
                 summary: "Compiles a script and keeps it.",
@@ -201,10 +218,20 @@ pub const COMMANDS: &[CommandSpec] = &[
 ];
 
 /// What scripts leave in the engine.
-#[derive(Default)]
 pub(super) struct Scripts {
     pub interpreter: Interpreter,
     pub functions: Functions,
+}
+
+impl Default for Scripts {
+    fn default() -> Self {
+        let interpreter = Interpreter::default();
+        let functions = Functions::with_random(SCRIPT_MEMORY_BYTES_MAX, interpreter.random());
+        Self {
+            interpreter,
+            functions,
+        }
+    }
 }
 
 impl Scripts {
@@ -239,10 +266,11 @@ fn with_scripts<R>(
     let scripts = kept
         .get_mut()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let result = run(scripts, ctx);
+    // After a panic, which a command of the script may cause, the scripts are still known.
+    let result = catch_unwind(AssertUnwindSafe(|| run(scripts, ctx)));
     ctx.engine.script_figures = scripts.figures();
     ctx.engine.extension = Some(kept);
-    result
+    result.unwrap_or_else(|payload| resume_unwind(payload))
 }
 
 fn with_interpreter<R>(
@@ -289,7 +317,12 @@ fn run_script(ctx: &mut ControlCtx<'_>, args: Args<'_>, by_sha: bool, read_only:
         let errors_before = ctx.engine.stats.error_replies.load(Relaxed);
         let mut reply = std::mem::take(ctx.reply);
         let mark = reply.len();
-        let mut host = Host::new(ctx, flags, read_only);
+        let task = Task {
+            kind: ScriptKind::Script,
+            name: b"",
+            call: args,
+        };
+        let mut host = Host::new(ctx, task, flags, read_only);
         let ended = interpreter.run(id, rest.first(keys), rest.from(keys), &mut host, &mut reply);
         host.finish();
         *ctx.reply = reply;
@@ -352,15 +385,11 @@ fn check_flags(ctx: &ControlCtx<'_>, flags: ScriptFlags, read_only: bool) -> Han
             return Err(CommandError::Owned(refusal.clone()));
         }
         if ctx.engine.read_only_replica {
-            return Err(CommandError::Text(
-                "READONLY You can not run script with write flag on readonly replica.",
-            ));
+            return Err(CommandError::ReadOnly);
         }
     }
     if !flags.contains(ScriptFlags::ALLOW_OOM) && !no_writes && ctx.engine.out_of_memory() {
-        return Err(CommandError::Text(
-            "OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'",
-        ));
+        return Err(CommandError::OutOfMemory);
     }
     Ok(())
 }
@@ -413,11 +442,28 @@ fn script_kill(_ctx: &mut ControlCtx<'_>, _args: Args<'_>) -> Handled {
     ))
 }
 
+/// A client that asks for the debugger would from then on speak the debugger's language; it is told at once
+/// that there is none.
+fn script_debug(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
+    match args.arg(2).to_ascii_lowercase().as_slice() {
+        b"no" => {
+            ctx.reply.ok();
+            Ok(())
+        }
+        b"yes" | b"sync" => Err(CommandError::Text(
+            "ERR SCRIPT DEBUG is not supported: scripts run without a debugger",
+        )),
+        _ => Err(CommandError::Text("ERR Use SCRIPT DEBUG YES/SYNC/NO")),
+    }
+}
+
 fn script_help(ctx: &mut ReadCtx<'_>, _args: Args<'_>) -> Handled {
     crate::commands::help::write(
         ctx.reply,
         "SCRIPT",
         &[
+            "DEBUG (YES|SYNC|NO)",
+            "    Answer whether scripts can be debugged: only NO is taken.",
             "EXISTS <sha1> [<sha1> ...]",
             "    Return information about the existence of the scripts in the script cache.",
             "FLUSH [ASYNC|SYNC]",

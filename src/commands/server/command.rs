@@ -180,7 +180,7 @@ fn describe(reply: &mut Reply, table: &CommandTable, command: &Command) {
     reply.integer(last);
     reply.integer(step);
     write_simple_set(reply, command.categories.names(), "@");
-    reply.array(spec.tips.len());
+    reply.set(spec.tips.len());
     for tip in spec.tips {
         reply.bulk(tip.as_bytes());
     }
@@ -396,6 +396,9 @@ fn keys_of<'a>(
     }
     let may_be_keyless =
         command.flags.contains(Flags::NO_MANDATORY_KEYS) || command.spec.group == Group::Scripting;
+    if !fits && may_be_keyless {
+        return Ok(Vec::new());
+    }
     if !fits || (found.is_empty() && !may_be_keyless) {
         return Err(CommandError::Text(
             "ERR Invalid arguments specified for command",

@@ -3,7 +3,11 @@
 
 use crate::script::bridge::set_function;
 use crate::script::sandbox::{check_writable, resolve};
-use crate::script::vm::{FUNCTION, Lua, NIL, Outcome, TABLE};
+use crate::script::vm::{FUNCTION, Lua, NIL, NONE, Outcome, TABLE};
+
+/// Beyond so many values the stack of a C function is too small anyway (Lua: LUAI_MAXCSTACK), but the check of it
+/// must not overflow.
+const UNPACK_MAX: i32 = 8000;
 
 pub fn install(lua: Lua, globals: i32) {
     lua.raw_get_name(globals, b"math");
@@ -12,6 +16,7 @@ pub fn install(lua: Lua, globals: i32) {
     lua.pop(1);
     lua.raw_get_name(globals, b"table");
     set_function(lua, b"insert", insert);
+    set_function(lua, b"remove", remove);
     set_function(lua, b"foreach", for_each);
     lua.pop(1);
     lua.raw_get_name(globals, b"string");
@@ -22,6 +27,7 @@ pub fn install(lua: Lua, globals: i32) {
     lua.raw_set_name(globals, b"os");
     lua.push_value(globals);
     set_function(lua, b"collectgarbage", collect_garbage);
+    set_function(lua, b"unpack", unpack);
     lua.pop(1);
 }
 
@@ -80,6 +86,48 @@ fn insert(lua: Lua) -> Outcome {
         _ => return Err(lua.error(b"wrong number of arguments to 'insert'")),
     }
     Ok(0)
+}
+
+fn remove(lua: Lua) -> Outcome {
+    lua.check_kind(1, TABLE);
+    let end = lua.raw_len(1) as i32;
+    let position = lua.optional_integer(2, i64::from(end)) as i32;
+    if !(1..=end).contains(&position) {
+        return Ok(0);
+    }
+    check_writable(lua, 1)?;
+    lua.raw_get_index(1, position);
+    for index in position..end {
+        if index & 0xFF == 0 {
+            lua.runtime().spend(lua, 0x100)?;
+        }
+        lua.raw_get_index(1, index + 1);
+        lua.raw_set_index(1, index);
+    }
+    lua.push_nil();
+    lua.raw_set_index(1, end);
+    Ok(1)
+}
+
+/// Lua's own computes the number of values in 32 bits, and runs off the stack when it overflows.
+fn unpack(lua: Lua) -> Outcome {
+    lua.check_kind(1, TABLE);
+    let first = lua.optional_integer(2, 1) as i32;
+    let last = match lua.kind(3) {
+        NIL | NONE => lua.raw_len(1) as i32,
+        _ => lua.check_int(3),
+    };
+    if first > last {
+        return Ok(0);
+    }
+    let count = i32::try_from(i64::from(last) - i64::from(first) + 1).unwrap_or(i32::MAX);
+    if count > UNPACK_MAX || !lua.reserve(count) {
+        return Err(lua.error(b"too many results to unpack"));
+    }
+    for index in first..=last {
+        lua.raw_get_index(1, index);
+    }
+    Ok(count)
 }
 
 fn for_each(lua: Lua) -> Outcome {
