@@ -255,14 +255,12 @@ fn restore(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
         let made = payload::encode(value.as_ref(), true)
             .ok_or(CommandError::Text("ERR Bad data format"))?;
         let deadline = deadline_ms.unwrap_or(0).to_string();
-        ctx.effect(&[
-            b"RESTORE",
-            key,
-            deadline.as_bytes(),
-            &made,
-            b"REPLACE",
-            b"ABSTTL",
-        ]);
+        let mut words: Vec<&[u8]> = vec![b"RESTORE", key, deadline.as_bytes(), &made];
+        if options.replace {
+            words.push(b"REPLACE");
+        }
+        words.push(b"ABSTTL");
+        ctx.effect(&words);
     }
     ctx.set_value(key, value, false);
     if deadline_ms.is_some() {

@@ -19,7 +19,7 @@ use crate::settings::Settings;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Keys that are taken in at once, and the bytes of a file after which a batch ends.
 const BATCH_KEYS: usize = 256;
@@ -259,9 +259,10 @@ pub fn read_snapshot<R: Read>(
     drop_expired: bool,
     progress: &mut Progress,
 ) -> Result<(Taken, Facts, Input<R>), LoadFault> {
-    let (limits, intake) = reach.with(|engine| {
+    let (limits, intake, delay_us) = reach.with(|engine| {
         let intake = snapshots::intake(&engine.settings, engine.time.now(), drop_expired);
-        (Limits::from(&engine.settings), intake)
+        let delay_us = u64::try_from(engine.settings.key_load_delay).unwrap_or(0);
+        (Limits::from(&engine.settings), intake, delay_us)
     });
     let mut reader = Reader::new(source, limits).map_err(|error| LoadFault { offset: 0, error })?;
     let mut taken = Taken::default();
@@ -286,6 +287,9 @@ pub fn read_snapshot<R: Read>(
         let full = batch.len() >= BATCH_KEYS || offset - batch_start >= BATCH_BYTES;
         if full || !more {
             batch_start = offset;
+            // For tests: loading that takes long enough to be looked at.
+            let pause_us = delay_us.saturating_mul(batch.len() as u64);
+            std::thread::sleep(Duration::from_micros(pause_us));
             let loading = reach.with(|engine| {
                 for (db, entry) in batch.drain(..) {
                     take_in(&mut engine.store, db, entry, intake, &mut taken)?;

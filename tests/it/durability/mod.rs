@@ -1,6 +1,9 @@
 //! What is on the disk: files there and back, with real servers, through crashes and on disks that fail.
 
+mod broken;
+mod crash;
 mod forms;
+mod full_disk;
 mod functions;
 mod replication;
 
