@@ -4,6 +4,7 @@
 //! connections come in from outside, so that a whole server can be simulated.
 //! Reading order: [`spec`], [`table`], [`ctx`], [`gates`], [`dispatch`].
 
+mod ahead;
 pub mod blocking;
 pub mod client;
 pub mod ctx;

@@ -3,7 +3,7 @@
 //! Built once from the lists of the families; never changes afterwards, so it
 //! is shared by all threads without a lock.
 
-use super::spec::{Categories, CommandSpec, Find, Flags, Group, Run};
+use super::spec::{Begin, Categories, CommandSpec, Find, Flags, Group, Run};
 use crate::resp::args::Args;
 use hashbrown::HashMap;
 
@@ -27,8 +27,40 @@ pub struct Command {
     /// The declared flags and those that follow from the key specs.
     pub flags: Flags,
     pub categories: Categories,
+    pub lookup: Lookup,
     pub subcommands: Vec<CommandId>,
     by_name: HashMap<Box<[u8]>, CommandId, foldhash::fast::RandomState>,
+}
+
+/// What a request of a command looks up, as far as its words tell without a handler.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lookup {
+    /// Nothing, or nothing that is known beforehand.
+    Unknown,
+    /// The key behind the name.
+    Key,
+    /// That key, and in its sorted set the member that stands last.
+    KeyAndMember,
+}
+
+/// Commands whose last argument is in most requests a member of the sorted set at their key.
+const MEMBER_LAST: [&str; 7] = [
+    "zadd", "zincrby", "zmscore", "zrank", "zrem", "zrevrank", "zscore",
+];
+
+impl Lookup {
+    fn of(spec: &CommandSpec) -> Self {
+        match spec.keys.first() {
+            Some(key) if key.begin == Begin::Index(1) => {
+                if MEMBER_LAST.contains(&spec.name) {
+                    Self::KeyAndMember
+                } else {
+                    Self::Key
+                }
+            }
+            _ => Self::Unknown,
+        }
+    }
 }
 
 impl Command {
@@ -82,8 +114,7 @@ impl CommandTable {
         };
         let mut flags = spec.flags;
         let movable = spec.keys.iter().any(|key| {
-            !matches!(key.find, Find::Range { .. })
-                || !matches!(key.begin, super::spec::Begin::Index(_))
+            !matches!(key.find, Find::Range { .. }) || !matches!(key.begin, Begin::Index(_))
         });
         flags.set(Flags::MOVABLE_KEYS, movable);
         self.commands.push(Command {
@@ -93,6 +124,7 @@ impl CommandTable {
             parent,
             flags,
             categories: spec.all_categories(),
+            lookup: Lookup::of(spec),
             subcommands: Vec::new(),
             by_name: HashMap::default(),
         });

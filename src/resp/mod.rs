@@ -2,6 +2,7 @@
 //!
 //! - [`args`]: the arguments of one request, borrowed or owned.
 //! - [`request`]: the incremental decoder of what clients send.
+//! - [`glimpse`]: a look ahead at requests that are still to be decoded.
 //! - [`inline`]: a line of text split into words.
 //! - [`reply`]: the writer of what clients get; RESP2 and RESP3 differ only here.
 //! - [`parse`]: replies taken apart again.
@@ -11,6 +12,7 @@
 
 pub mod args;
 pub mod error;
+pub mod glimpse;
 pub mod inline;
 pub mod number;
 pub mod parse;

@@ -365,6 +365,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.mailbox.query_bytes.store(self.input.len(), Relaxed);
         let mut position = 0;
         let mut requests = 0;
+        let mut look_ahead_at = 1;
         while self.state == State::Open {
             match self.decoder.decode(&self.input[position..]) {
                 Ok(Decoded::Incomplete) => break,
@@ -372,6 +373,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     if self.run_request(&mut guard, position, &mut now) {
                         position += consumed;
                         requests += 1;
+                        if requests == look_ahead_at && position < self.input.len() {
+                            look_ahead_at += self.look_ahead(&guard, position, now);
+                        }
                     }
                     let pending = self.output.len() - self.written;
                     if requests >= limits::BATCH_REQUESTS_MAX || pending >= limits::BATCH_OUTPUT_MAX
@@ -394,6 +398,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
         drop(guard);
         self.consume(position);
+    }
+
+    /// Asks for the memory of the requests at `position`; returns after how many to do so again.
+    fn look_ahead(&self, guard: &Guard<'_>, position: usize, now: Moment) -> usize {
+        match (guard.held(), &self.session, self.names.command) {
+            (Some(engine), Some(session), Some(command)) => {
+                engine.look_ahead(session.db, command, &self.input[position..], now.unix_ms())
+            }
+            _ => limits::LOOK_AHEAD_RETRY_REQUESTS,
+        }
     }
 
     fn consume(&mut self, position: usize) {
@@ -720,6 +734,16 @@ impl<'s> Guard<'s> {
             Held::Owned(engine) => Hold::Exclusive(engine),
             Held::Shared(engine) => Hold::Shared(engine),
             Held::None => Hold::Busy,
+        }
+    }
+
+    /// The engine, if it is held.
+    fn held(&self) -> Option<&Engine> {
+        match &self.held {
+            Held::Exclusive(engine) => Some(engine),
+            Held::Owned(engine) => Some(engine),
+            Held::Shared(engine) => Some(engine),
+            Held::None => None,
         }
     }
 

@@ -272,6 +272,16 @@ impl Index {
         prefetch(segment.line(segment.home(hash)));
     }
 
+    /// The first handle in the line of a hash that may be the member's.
+    #[inline]
+    pub(super) fn candidate(&self, hash: u64) -> Option<Handle> {
+        let segment = self.segment(hash);
+        // SAFETY: the line exists.
+        let line = unsafe { &*segment.line(segment.home(hash)) };
+        let matches = tag_matches(&line.tags, tag_of(hash));
+        (matches != 0).then(|| line.handles[matches.trailing_zeros() as usize])
+    }
+
     /// The handle of a member.
     #[inline]
     pub(super) fn find(&self, hash: u64, arena: &Arena, member: &[u8]) -> Option<Handle> {

@@ -249,6 +249,13 @@ impl SortedSet {
         })
     }
 
+    /// Asks for the memory that finding these members will need: for a batch of commands on one board.
+    pub fn prefetch_members(&self, members: &[&[u8]]) {
+        if let Some(big) = self.as_big() {
+            big.prefetch_members(members);
+        }
+    }
+
     /// The ascending rank of a member and its score. O(log n).
     #[inline]
     pub fn rank(&self, member: &[u8]) -> Option<(usize, Score)> {

@@ -24,6 +24,8 @@ use std::sync::Arc;
 
 /// Records moved for each one removed while chunks of the arena are given back.
 const EVACUATED_PER_REMOVAL: usize = 4;
+/// Members whose memory is asked for at once.
+const PREFETCH_MEMBERS_MAX: usize = 16;
 /// Records asked for ahead of a walk.
 const PREFETCH_AHEAD: usize = 8;
 
@@ -315,6 +317,23 @@ impl Skiplist {
     #[inline]
     pub(super) fn prefetch(&self, hash: u64) {
         self.index.prefetch(hash);
+    }
+
+    /// Asks for the memory that finding these members will need, all of it at once.
+    pub(super) fn prefetch_members(&self, members: &[&[u8]]) {
+        let mut hashes = [0; PREFETCH_MEMBERS_MAX];
+        for members in members.chunks(PREFETCH_MEMBERS_MAX) {
+            let hashes = &mut hashes[..members.len()];
+            for (hash, member) in hashes.iter_mut().zip(members) {
+                *hash = hash_of(member);
+                self.index.prefetch(*hash);
+            }
+            for &hash in &*hashes {
+                if let Some(handle) = self.index.candidate(hash) {
+                    self.arena.prefetch(handle);
+                }
+            }
+        }
     }
 
     #[cfg(any(test, feature = "fuzzing"))]

@@ -279,3 +279,24 @@ fn a_member_of_many_bytes_is_kept_apart() {
     copy.check();
     assert_eq!(copy.at(151), Some((&*long, Score::from(150))));
 }
+
+#[test]
+fn asking_for_memory_ahead_changes_nothing() {
+    let names: Vec<Vec<u8>> = (0..5000u32).map(|n| n.to_be_bytes().to_vec()).collect();
+    let mut members: Vec<&[u8]> = names.iter().map(Vec::as_slice).collect();
+    members.extend([b"".as_slice(), b"absent", &[0xff; 300]]);
+    let mut board = SortedSet::new();
+    board.prefetch_members(&members);
+    for thresholds in [Thresholds::default(), ALWAYS_BIG] {
+        for (number, name) in names.iter().take(2500).enumerate() {
+            board.insert(name, Score::from(number as i32), thresholds);
+            if number == 1 {
+                board.prefetch_members(&members);
+            }
+        }
+        let before = board.clone();
+        board.prefetch_members(&members);
+        board.check();
+        assert_eq!(board, before);
+    }
+}
