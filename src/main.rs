@@ -29,6 +29,12 @@ fn main() -> ExitCode {
 }
 
 fn run(settings: rankd::settings::Settings, warnings: &[String]) -> ExitCode {
+    if settings.daemonize
+        && let Err(error) = rankd::server::daemon::detach()
+    {
+        eprintln!("Cannot go into the background: {error}");
+        return ExitCode::FAILURE;
+    }
     // Free memory goes back to the system also while nobody calls; without the thread it only goes back more slowly.
     let _ = tikv_jemalloc_ctl::background_thread::write(true);
     // A relative name means a file in the working folder of the server, which it has not entered yet.

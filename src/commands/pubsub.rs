@@ -363,10 +363,7 @@ fn publish_in(ctx: &mut ControlCtx<'_>, args: Args<'_>, space: ChannelSpace) -> 
 
 fn list_channels(ctx: &mut ReadCtx<'_>, args: Args<'_>, space: ChannelSpace) -> Handled {
     if args.len() > 3 {
-        return Err(CommandError::wrong_arity(match space {
-            ChannelSpace::Plain => "pubsub|channels",
-            ChannelSpace::Shard => "pubsub|shardchannels",
-        }));
+        return Err(CommandError::subcommand_syntax("PUBSUB", args.arg(1)));
     }
     let pattern = args.get(2);
     let engine = ctx.engine();

@@ -15,7 +15,7 @@ use crate::engine::{
 use crate::resp::args::OwnedArgs;
 use crate::resp::reply::{Protocol, Reply};
 use crate::resp::request::{Decoded, RequestDecoder};
-use crate::settings::Settings;
+use crate::settings::{Extent, Settings};
 use crate::store::keyspace::Store;
 use bytes::Bytes;
 use std::any::Any;
@@ -82,7 +82,7 @@ impl Outside for Nowhere {
     fn cpu(&self) -> CpuTimes {
         CpuTimes::default()
     }
-    fn rewrite_settings(&mut self, _settings: &Settings) -> Result<(), String> {
+    fn rewrite_settings(&mut self, _settings: &Settings, _extent: Extent) -> Result<(), String> {
         Ok(())
     }
     fn log(&mut self, _text: &str) {}

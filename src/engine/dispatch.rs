@@ -277,6 +277,7 @@ impl Engine {
             log.block = None;
         }
         if log.block.is_some() && !session.must_not_block() {
+            self.show(session, command, args, started);
             // A call counts once it is answered.
             *now = self.time.now();
         } else {
@@ -364,10 +365,21 @@ impl Engine {
     fn begin(&self, session: &Session, command: &Command, args: Args<'_>, now: Moment) {
         let client = &session.client;
         client.last_command.store(command.id.0, Relaxed);
+        // A script is shown before what it calls; other commands when they have run, so that
+        // EXEC stands behind its commands.
+        if !self.monitors.is_empty() && command.runs_scripts() {
+            self.feed_monitors(session, command, args, now);
+        }
+    }
+
+    /// Shows a command that ran to those who watch everything, unless it is none of their business.
+    fn show(&self, session: &Session, command: &Command, args: Args<'_>, started: Moment) {
+        // One that waited was shown when it began to wait.
         if !self.monitors.is_empty()
+            && session.origin != Origin::Unblocked
             && !command.flags.intersects(Flags::SKIP_MONITOR | Flags::ADMIN)
         {
-            self.feed_monitors(session, args, now);
+            self.feed_monitors(session, command, args, started);
         }
     }
 
@@ -391,6 +403,7 @@ impl Engine {
             self.stats.record_error(&error.to_string());
             count(&self.stats.command(command.id).failed, 1);
         }
+        self.show(session, command, args, started);
         *now = self.time.now();
         let duration_ns = now.monotonic_ns.saturating_sub(started.monotonic_ns);
         self.stats.record_call(command.id, duration_ns, access);
@@ -403,6 +416,9 @@ impl Engine {
 
     fn drop_unwanted_reply(&self, session: &mut Session, reply: &mut Reply, mark: usize) {
         if std::mem::take(&mut session.reply_is_push) {
+            if session.reply_mode == ReplyMode::SkipThis {
+                session.reply_mode = ReplyMode::On;
+            }
             return;
         }
         match session.reply_mode {

@@ -204,10 +204,38 @@ fn paused(call: &Call<'_>) -> Option<Refusal> {
     if call.session.client.has_flag(client_flags::REPLICA) {
         return None;
     }
-    let writes = has(call, Flags::WRITE) || has(call, Flags::MAY_REPLICATE);
     let waits = match pause {
         PauseKind::All => true,
-        PauseKind::Write => writes,
+        PauseKind::Write => may_write(call),
     };
     waits.then_some(Refusal::Paused)
+}
+
+/// Whether the call, or what EXEC would run, may change something.
+fn may_write(call: &Call<'_>) -> bool {
+    let writes = |command: &Command, args: Args<'_>| {
+        command
+            .flags
+            .intersects(Flags::WRITE | Flags::MAY_REPLICATE)
+            && !(command.spec.name == "eval" && declares_no_writes(args))
+    };
+    let queued = || {
+        let transaction = call.session.transaction.as_ref()?;
+        (call.command.spec.name == "exec").then_some(&transaction.commands)
+    };
+    writes(call.command, call.args)
+        || queued().is_some_and(|commands| {
+            commands
+                .iter()
+                .any(|(id, args)| writes(call.engine.table.get(*id), args.as_args()))
+        })
+}
+
+/// Whether the first line of an EVAL's script says that it writes nothing.
+fn declares_no_writes(args: Args<'_>) -> bool {
+    const WORD: &[u8] = b"no-writes";
+    let source = args.get(1).unwrap_or_default();
+    let line = source.split(|&byte| byte == b'\n').next();
+    source.starts_with(b"#!")
+        && line.is_some_and(|line| line.windows(WORD.len()).any(|word| word == WORD))
 }

@@ -14,6 +14,37 @@ pub fn for_each_key<'a>(
     for spec in command.spec.keys {
         for_each_position(spec, args, |position| found(args.arg(position), spec.flags));
     }
+    for_each_hidden_key(command, args, found);
+}
+
+/// Calls `found` with the keys that no key spec can point at: the target of SORT, of which the
+/// last one counts.
+pub fn for_each_hidden_key<'a>(
+    command: &Command,
+    args: Args<'a>,
+    mut found: impl FnMut(&'a [u8], KeyFlags),
+) {
+    if command.spec.name != "sort" {
+        return;
+    }
+    let mut target = None;
+    let mut at = 2;
+    while let Some(word) = args.get(at) {
+        let is = |name: &[u8]| word.eq_ignore_ascii_case(name);
+        at += if is(b"limit") {
+            3
+        } else if is(b"get") || is(b"by") {
+            2
+        } else if is(b"store") && at + 1 < args.len() {
+            target = Some(args.arg(at + 1));
+            2
+        } else {
+            1
+        };
+    }
+    if let Some(target) = target {
+        found(target, KeyFlags::OW.union(KeyFlags::UPDATE));
+    }
 }
 
 /// Calls `found` with the position of each key. A spec that does not fit the arguments yields nothing.

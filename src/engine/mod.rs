@@ -20,6 +20,7 @@ pub mod persistence;
 pub mod pubsub;
 pub mod random;
 pub mod rates;
+pub mod secrets;
 pub mod session;
 #[cfg(test)]
 pub mod simulated;
@@ -30,7 +31,7 @@ pub mod table;
 pub mod time;
 
 use crate::resp::args::{Args, OwnedArgs};
-use crate::settings::{Access, MaxmemoryPolicy, SetError, Settings};
+use crate::settings::{Access, Extent, MaxmemoryPolicy, SetError, Settings};
 use crate::store::keyspace::{Db, Store, Touch};
 use crate::store::value::Value;
 use client::{Client, ClientRegistry};
@@ -131,6 +132,10 @@ pub struct Loading {
 pub trait Outside: Send + Sync {
     /// Puts one changed setting into force; an error text has it rolled back.
     fn apply_setting(&mut self, name: &str, settings: &Settings) -> Result<(), String>;
+    /// The port that is listened on.
+    fn tcp_port(&self) -> Option<u16> {
+        None
+    }
     /// Ends the process in order, once the replies are out.
     fn shut_down(&mut self, options: ShutdownOptions);
     /// Drops a value where it disturbs nobody.
@@ -148,7 +153,7 @@ pub trait Outside: Send + Sync {
     /// CPU time used so far.
     fn cpu(&self) -> CpuTimes;
     /// Writes the settings to their file.
-    fn rewrite_settings(&mut self, settings: &Settings) -> Result<(), String>;
+    fn rewrite_settings(&mut self, settings: &Settings, extent: Extent) -> Result<(), String>;
     /// Writes a line to the server's log.
     fn log(&mut self, text: &str);
     /// Writes a script's line to the server's log; 0 is the least important level, 3 the most.
@@ -382,15 +387,16 @@ impl Engine {
         if changed.contains(&"appendonly") && self.loading.is_none() {
             self.follow_appendonly(self.time.now());
         }
+        self.identity.tcp_port = self.outside.tcp_port().unwrap_or(0);
         Ok(changed)
     }
 
     /// CONFIG REWRITE; the error is for the client.
-    pub fn rewrite_settings(&mut self) -> Result<(), String> {
+    pub fn rewrite_settings(&mut self, extent: Extent) -> Result<(), String> {
         let Engine {
             settings, outside, ..
         } = self;
-        outside.rewrite_settings(settings)
+        outside.rewrite_settings(settings, extent)
     }
 
     /// Writes a snapshot at once; the error is for the log.
@@ -740,7 +746,13 @@ impl Engine {
     }
 
     /// Sends the line of a command to those who watch everything.
-    fn feed_monitors(&self, session: &Session, args: Args<'_>, now: Moment) {
+    fn feed_monitors(
+        &self,
+        session: &Session,
+        command: &table::Command,
+        args: Args<'_>,
+        now: Moment,
+    ) {
         let source = match session.origin {
             session::Origin::Script => "lua".to_string(),
             _ => session.client.address.clone(),
@@ -753,9 +765,15 @@ impl Engine {
             source
         )
         .into_bytes();
-        for arg in args.iter() {
+        let hidden = secrets::positions(command, args);
+        for (at, arg) in args.iter().enumerate() {
             line.extend_from_slice(b" \"");
-            crate::resp::quote::escape(arg, &mut line);
+            let shown = if hidden.contains(&at) {
+                secrets::HIDDEN
+            } else {
+                arg
+            };
+            crate::resp::quote::escape(shown, &mut line);
             line.push(b'"');
         }
         line.extend_from_slice(b"\r\n");

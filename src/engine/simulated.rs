@@ -15,7 +15,7 @@ use super::{
 };
 use crate::resp::args::Args;
 use crate::resp::reply::Reply;
-use crate::settings::Settings;
+use crate::settings::{Extent, Settings};
 use crate::store::keyspace::Store;
 
 /// The moment at which the clock stands still.
@@ -57,7 +57,7 @@ impl Outside for Nothing {
     fn cpu(&self) -> CpuTimes {
         CpuTimes::default()
     }
-    fn rewrite_settings(&mut self, _settings: &Settings) -> Result<(), String> {
+    fn rewrite_settings(&mut self, _settings: &Settings, _extent: Extent) -> Result<(), String> {
         Ok(())
     }
     fn log(&mut self, _text: &str) {}

@@ -1,5 +1,6 @@
 //! Commands that took long (SLOWLOG).
 
+use super::secrets;
 use super::session::Session;
 use super::spec::Flags;
 use super::table::Command;
@@ -73,10 +74,18 @@ impl SlowLog {
         {
             return;
         }
-        self.add(args, duration_ns / 1_000, session, now);
+        let hidden = secrets::positions(command, args);
+        self.add(args, &hidden, duration_ns / 1_000, session, now);
     }
 
-    fn add(&self, args: Args<'_>, duration_us: u64, session: &Session, now: Moment) {
+    fn add(
+        &self,
+        args: Args<'_>,
+        hidden: &[usize],
+        duration_us: u64,
+        session: &Session,
+        now: Moment,
+    ) {
         let entries_max = self.entries_max.load(Relaxed);
         if entries_max == 0 {
             return;
@@ -89,7 +98,7 @@ impl SlowLog {
             id,
             unix_s: now.unix_us / 1_000_000,
             duration_us,
-            args: shortened(args),
+            args: shortened(args, hidden),
             address: session.client.address.clone(),
             name,
         });
@@ -118,7 +127,7 @@ impl SlowLog {
     }
 }
 
-fn shortened(args: Args<'_>) -> Vec<Vec<u8>> {
+fn shortened(args: Args<'_>, hidden: &[usize]) -> Vec<Vec<u8>> {
     let shown = if args.len() > ENTRY_ARGS_MAX {
         ENTRY_ARGS_MAX - 1
     } else {
@@ -127,7 +136,11 @@ fn shortened(args: Args<'_>) -> Vec<Vec<u8>> {
     let mut out: Vec<Vec<u8>> = args
         .iter()
         .take(shown)
-        .map(|arg| {
+        .enumerate()
+        .map(|(at, arg)| {
+            if hidden.contains(&at) {
+                return secrets::HIDDEN.to_vec();
+            }
             if arg.len() <= ENTRY_ARG_LEN_MAX {
                 return arg.to_vec();
             }

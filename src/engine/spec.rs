@@ -69,6 +69,7 @@ bitflags! {
         const ASKING = 1 << 11;
         const FAST = 1 << 12;
         const NO_AUTH = 1 << 13;
+        /// Not shown: the command may have effects that are no writes of keys.
         const MAY_REPLICATE = 1 << 14;
         const NO_ASYNC_LOADING = 1 << 15;
         const NO_MULTI = 1 << 16;

@@ -58,6 +58,14 @@ impl CommandError {
         ))
     }
 
+    /// What Redis says when a subcommand got more words than it takes: `word` as the client sent it.
+    pub fn subcommand_syntax(command: &str, word: &[u8]) -> Self {
+        let shown = String::from_utf8_lossy(word);
+        Self::Owned(format!(
+            "ERR unknown subcommand or wrong number of arguments for '{shown:.128}'. Try {command} HELP."
+        ))
+    }
+
     /// `ERR invalid expire time in '<name>' command`.
     pub fn invalid_expire(name: &str) -> Self {
         Self::Owned(format!("ERR invalid expire time in '{name}' command"))

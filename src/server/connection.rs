@@ -324,7 +324,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
         if mail.wake && self.state == State::Paused {
             self.timer = None;
-            self.state = State::Open;
+            self.resume();
         }
         if self.state == State::Open && !self.input.is_empty() {
             self.run_batch();
@@ -344,11 +344,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 }
             }
             State::Paused => {
-                self.state = State::Open;
+                self.resume();
                 self.run_batch();
             }
             State::Open | State::Closing | State::Scripting => {}
         }
+    }
+
+    /// Ends a wait in place.
+    fn resume(&mut self) {
+        self.state = State::Open;
+        self.client.set_flag(client_flags::BLOCKED, false);
     }
 
     /// Runs every complete request of the input.
@@ -485,6 +491,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     }
                     Outcome::Paused => {
                         let wait_ms = engine.pause_until_ms() - now.unix_ms();
+                        self.client.set_flag(client_flags::BLOCKED, true);
                         self.wait_in_place(wait_ms);
                         return false;
                     }
@@ -503,6 +510,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         };
         if matches!(outcome, Outcome::Paused) {
             // A reader does not see how long the pause is; it asks again soon.
+            self.client.set_flag(client_flags::BLOCKED, true);
             self.wait_in_place(busy::RETRY_MS);
             return false;
         }
@@ -555,7 +563,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         match fiber.resume(&self.shared.busy) {
             Some(done) => {
                 *now = done.job.now;
-                guard.held = Held::Owned(self.take_back(done));
+                let paused = matches!(done.outcome, Outcome::Paused);
+                let engine = self.take_back(done);
+                if paused {
+                    self.client.set_flag(client_flags::BLOCKED, true);
+                    self.wait_in_place(engine.pause_until_ms() - now.unix_ms());
+                }
+                guard.held = Held::Owned(engine);
+                return !paused;
             }
             None => {
                 self.fiber = Some(fiber);

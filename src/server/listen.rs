@@ -3,9 +3,10 @@
 use super::Shared;
 use super::connection::{self, Addresses};
 use crate::settings::Settings;
+use parking_lot::Mutex;
 use socket2::{Domain, Protocol, SockAddr, Socket, TcpKeepalive, Type};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -14,7 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
-use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
 /// An accepted connection on its way to a thread.
 pub enum Accepted {
@@ -22,49 +23,166 @@ pub enum Accepted {
     Unix(std::os::unix::net::UnixStream, String),
 }
 
-/// Opens the TCP sockets that the settings ask for. The port that was found free is used for all addresses.
-///
-/// An address with a leading `-` may be missing on this machine.
-pub fn open_tcp(settings: &Settings) -> io::Result<Vec<std::net::TcpListener>> {
-    let mut port = settings.port;
-    let mut listeners = Vec::new();
-    for text in &settings.bind {
-        let optional = text.starts_with('-');
-        let address = text.trim_start_matches('-');
-        let opened = parse_address(address)
-            .ok_or_else(|| {
-                io::Error::new(
-                    io::ErrorKind::InvalidInput,
-                    format!("cannot bind to '{address}'"),
-                )
-            })
-            .and_then(|ip| open_one(SocketAddr::new(ip, port), settings.tcp_backlog));
-        match opened {
-            Ok(listener) => {
-                port = listener.local_addr()?.port();
-                listeners.push(listener);
+/// The open TCP sockets, which CONFIG SET can replace.
+pub struct Listeners {
+    open: Mutex<Vec<std::net::TcpListener>>,
+    /// Where new sockets go to be accepted from.
+    opened: UnboundedSender<std::net::TcpListener>,
+}
+
+impl Listeners {
+    /// Opens the TCP sockets that the settings ask for; each new socket is also sent to `opened`.
+    pub fn open(
+        settings: &Settings,
+        opened: UnboundedSender<std::net::TcpListener>,
+    ) -> io::Result<Self> {
+        let listeners = Self {
+            open: Mutex::new(Vec::new()),
+            opened,
+        };
+        listeners.replace(settings, settings.port)?;
+        Ok(listeners)
+    }
+
+    /// The port in use, when there is one.
+    pub fn port(&self) -> Option<u16> {
+        let open = self.open.lock();
+        Some(open.first()?.local_addr().ok()?.port())
+    }
+
+    /// Follows a changed `bind` or, with `new_port`, a changed `port`. After an error the sockets are as they were.
+    pub fn follow(&self, settings: &Settings, new_port: bool) -> io::Result<()> {
+        let port = match settings.port {
+            0 if !new_port => self.port().unwrap_or(0),
+            port => port,
+        };
+        self.replace(settings, port)
+    }
+
+    /// Keeps the sockets whose address stays, closes the others, opens those that are missing.
+    fn replace(&self, settings: &Settings, port: u16) -> io::Result<()> {
+        let backlog = settings.tcp_backlog;
+        let mut open = self.open.lock();
+        let wanted = addresses(settings, port)?;
+        let stays = |listener: &std::net::TcpListener| {
+            listener
+                .local_addr()
+                .is_ok_and(|at| wanted.iter().any(|wanted| wanted.address == at))
+        };
+        let (kept, closed): (Vec<_>, Vec<_>) = open.drain(..).partition(stays);
+        *open = kept;
+        // Sockets that listen on every address are in the way of those that listen on one.
+        closed.iter().for_each(stop_listening);
+        match open_missing(&mut open, &wanted, port, backlog) {
+            Ok(new) => {
+                // Nobody takes them only when the server is about to end.
+                new.into_iter().for_each(|new| {
+                    let _ = self.opened.send(new);
+                });
+                Ok(())
             }
-            Err(error) if optional && is_absent(&error) => {}
             Err(error) => {
-                return Err(io::Error::new(
-                    error.kind(),
-                    format!(
-                        "Could not create server TCP listening socket {address}:{port}: bind: {error}"
-                    ),
-                ));
+                for old in closed.iter().filter_map(|old| old.local_addr().ok()) {
+                    match open_one(old, backlog).and_then(|again| {
+                        open.push(again.try_clone()?);
+                        Ok(again)
+                    }) {
+                        Ok(again) => {
+                            let _ = self.opened.send(again);
+                        }
+                        Err(error) => tracing::warn!("Could not listen on {old} again: {error}"),
+                    }
+                }
+                Err(error)
             }
         }
     }
-    Ok(listeners)
 }
 
-fn parse_address(text: &str) -> Option<IpAddr> {
-    match text {
-        "*" => Some(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
-        "::*" => Some(IpAddr::V6(Ipv6Addr::UNSPECIFIED)),
-        "localhost" => Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
-        _ => text.parse().ok(),
+/// An address to listen on.
+struct Wanted {
+    address: SocketAddr,
+    /// It may be missing on this machine.
+    optional: bool,
+}
+
+fn addresses(settings: &Settings, port: u16) -> io::Result<Vec<Wanted>> {
+    let mut wanted = Vec::new();
+    for text in &settings.bind {
+        let optional = text.starts_with('-');
+        let name = text.trim_start_matches('-');
+        match resolve(name, port) {
+            Ok(address) => wanted.push(Wanted { address, optional }),
+            Err(_) if optional => {}
+            Err(error) => return Err(not_created(name, port, &error)),
+        }
     }
+    Ok(wanted)
+}
+
+/// Adds what is missing to `open` and gives it also back. The port that was found free for the first address is used
+/// for all. After an error nothing is added.
+fn open_missing(
+    open: &mut Vec<std::net::TcpListener>,
+    wanted: &[Wanted],
+    mut port: u16,
+    backlog: u32,
+) -> io::Result<Vec<std::net::TcpListener>> {
+    let mut new = Vec::new();
+    let mut added = Vec::new();
+    for &Wanted { address, optional } in wanted {
+        let is_open =
+            |listener: &std::net::TcpListener| listener.local_addr().is_ok_and(|at| at == address);
+        if open.iter().any(is_open) {
+            continue;
+        }
+        let address = SocketAddr::new(address.ip(), port);
+        match open_one(address, backlog) {
+            Ok(listener) => {
+                port = listener.local_addr()?.port();
+                added.push(listener.try_clone()?);
+                new.push(listener);
+            }
+            Err(error) if optional && is_absent(&error) => {}
+            Err(error) => {
+                new.iter().for_each(stop_listening);
+                return Err(not_created(&address.ip().to_string(), port, &error));
+            }
+        }
+    }
+    open.append(&mut added);
+    Ok(new)
+}
+
+fn not_created(name: &str, port: u16, error: &io::Error) -> io::Error {
+    let text = format!("Could not create server TCP listening socket {name}:{port}: bind: {error}");
+    io::Error::new(error.kind(), text)
+}
+
+/// Ends a socket also for whoever waits for its connections.
+fn stop_listening(listener: &std::net::TcpListener) {
+    // It may have ended by itself.
+    let _ = socket2::SockRef::from(listener).shutdown(std::net::Shutdown::Both);
+}
+
+fn resolve(name: &str, port: u16) -> io::Result<SocketAddr> {
+    let ip: IpAddr = match name {
+        "*" => Ipv4Addr::UNSPECIFIED.into(),
+        "::*" => Ipv6Addr::UNSPECIFIED.into(),
+        "localhost" => Ipv4Addr::LOCALHOST.into(),
+        _ => match name.parse() {
+            Ok(ip) => ip,
+            Err(_) => {
+                let unknown = || io::Error::other("Name or service not known");
+                let found = (name, port)
+                    .to_socket_addrs()
+                    .map_err(|_| unknown())?
+                    .next();
+                found.ok_or_else(unknown)?.ip()
+            }
+        },
+    };
+    Ok(SocketAddr::new(ip, port))
 }
 
 fn is_absent(error: &io::Error) -> bool {
@@ -109,8 +227,32 @@ pub fn open_unix(path: &Path, mode: u32) -> io::Result<std::os::unix::net::UnixL
     Ok(listener)
 }
 
+/// Begins to accept connections of a socket; within the main thread's runtime.
+pub fn begin_tcp(
+    listener: std::net::TcpListener,
+    shared: &Arc<Shared>,
+    threads: &[UnboundedSender<Accepted>],
+) -> io::Result<()> {
+    let listener = TcpListener::from_std(listener)?;
+    tokio::task::spawn_local(accept_tcp(listener, shared.clone(), threads.to_vec()));
+    Ok(())
+}
+
+/// Begins with each socket that CONFIG SET opens.
+pub async fn begin_later(
+    mut opened: UnboundedReceiver<std::net::TcpListener>,
+    shared: Arc<Shared>,
+    threads: Vec<UnboundedSender<Accepted>>,
+) {
+    while let Some(listener) = opened.recv().await {
+        if let Err(error) = begin_tcp(listener, &shared, &threads) {
+            tracing::warn!("A new socket cannot be listened on: {error}");
+        }
+    }
+}
+
 /// Accepts TCP connections and hands them round to the threads.
-pub async fn accept_tcp(
+async fn accept_tcp(
     listener: TcpListener,
     shared: Arc<Shared>,
     threads: Vec<UnboundedSender<Accepted>>,
@@ -118,6 +260,8 @@ pub async fn accept_tcp(
     let mut next = 0;
     loop {
         match listener.accept().await {
+            // The setting is another now.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => return,
             Ok((stream, peer)) => {
                 if let Some(refusal) = refusal(&shared, peer.ip().to_canonical().is_loopback()) {
                     refuse(stream, &shared, refusal).await;

@@ -9,6 +9,7 @@ pub mod busy;
 pub mod check;
 pub mod clock;
 pub mod connection;
+pub mod daemon;
 pub mod durability;
 pub mod fiber;
 pub mod garbage;

@@ -6,6 +6,7 @@ use super::durability::log::Log;
 use super::durability::{replay, snapshots};
 use super::fiber::Busy;
 use super::garbage::Garbage;
+use super::listen::Listeners;
 use super::log;
 use super::policy::ConnectionPolicy;
 use crate::engine::time::Moment;
@@ -15,7 +16,7 @@ use crate::engine::{
 };
 use crate::persist::aof::files;
 use crate::persist::disk::{Disk, RealDisk};
-use crate::settings::Settings;
+use crate::settings::{Extent, Settings};
 use crate::store::keyspace::Store;
 use std::any::Any;
 use std::sync::Arc;
@@ -32,6 +33,7 @@ pub struct Process {
     pub busy: Arc<Busy>,
     pub log: Arc<Log>,
     pub jobs: Arc<Jobs>,
+    pub listeners: Listeners,
 }
 
 impl Outside for Process {
@@ -43,6 +45,14 @@ impl Outside for Process {
             | "protected-mode"
             | "requirepass"
             | "tcp-keepalive" => self.policy.follow(settings),
+            "port" => self.listeners.follow(settings, true).map_err(|error| {
+                tracing::warn!("{error}");
+                "Unable to listen on this port. Check server logs."
+            })?,
+            "bind" => self.listeners.follow(settings, false).map_err(|error| {
+                tracing::warn!("{error}");
+                "Failed to bind to specified addresses."
+            })?,
             "maxclients" => self.connections_max.store(settings.maxclients, Relaxed),
             "appendfsync" => self.log.set_policy(settings.appendfsync),
             "aof-timestamp-enabled" => self.log.set_timed(settings.aof_timestamp_enabled),
@@ -52,6 +62,10 @@ impl Outside for Process {
             _ => {}
         }
         Ok(())
+    }
+
+    fn tcp_port(&self) -> Option<u16> {
+        self.listeners.port()
     }
 
     fn shut_down(&mut self, options: ShutdownOptions) {
@@ -111,9 +125,9 @@ impl Outside for Process {
         }
     }
 
-    fn rewrite_settings(&mut self, settings: &Settings) -> Result<(), String> {
+    fn rewrite_settings(&mut self, settings: &Settings, extent: Extent) -> Result<(), String> {
         settings
-            .rewrite_file(None)
+            .rewrite_file(None, extent)
             .map_err(|error| error.wire_text())
     }
 

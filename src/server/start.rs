@@ -5,7 +5,7 @@ use super::durability::jobs::{self, Jobs};
 use super::durability::log::Log;
 use super::fiber::Busy;
 use super::garbage::Garbage;
-use super::listen::{self, Accepted};
+use super::listen::{self, Accepted, Listeners};
 use super::outside::Process;
 use super::policy::ConnectionPolicy;
 use super::{Shared, background, durability, outside, signals};
@@ -18,12 +18,16 @@ use crate::settings::Settings;
 use parking_lot::RwLock;
 use std::hash::{BuildHasher, Hasher};
 use std::io;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
 use tokio::task::LocalSet;
+
+/// Where Redis, too, notes the id of a process in the background that was given no place for it.
+const BACKGROUND_PIDFILE: &str = "/var/run/redis.pid";
 
 /// Runs a server until it is told to end.
 pub fn run(settings: Settings) -> io::Result<()> {
@@ -39,19 +43,12 @@ pub fn run(settings: Settings) -> io::Result<()> {
             format!("Can't chdir to '{}': {error}", settings.dir.display()),
         )
     })?;
-    let tcp = listen::open_tcp(&settings)?;
-    let tcp_port = tcp.first().map_or(Ok(0), |listener| {
-        listener.local_addr().map(|address| address.port())
-    })?;
-    let unix = match &settings.unixsocket {
-        Some(path) => Some((
-            listen::open_unix(path, settings.unixsocketperm)?,
-            path.clone(),
-        )),
-        None => None,
-    };
+    let (listeners, mut tcp, unix) = open_sockets(&settings)?;
     let threads = settings.io_threads.max(1) as usize;
-    let pidfile = settings.pidfile.clone();
+    let pidfile = settings.pidfile.clone().or_else(|| {
+        let default = PathBuf::from(BACKGROUND_PIDFILE);
+        settings.daemonize.then_some(default)
+    });
     let log_folder = settings.appenddirname.clone();
     let unix_path = settings.unixsocket.clone();
     if let Some(path) = &pidfile
@@ -60,7 +57,7 @@ pub fn run(settings: Settings) -> io::Result<()> {
         tracing::warn!("Failed to write PID file: {error}");
     }
     let (shutdown, told_to_end) = watch::channel(None);
-    let shared = Arc::new(build(settings, tcp_port, threads, shutdown)?);
+    let shared = Arc::new(build(settings, listeners, threads, shutdown)?);
     durability::load::begin(&shared, 0);
     Jobs::serve(shared.clone())?;
     tracing::info!("Server initialized");
@@ -89,15 +86,9 @@ pub fn run(settings: Settings) -> io::Result<()> {
         // Before the line that says "ready": whoever waits for it may send a signal at once.
         let signals = signals::Signals::listen()?;
         let mut ready = Vec::new();
-        for listener in tcp {
-            let address = listener.local_addr()?;
-            let listener = tokio::net::TcpListener::from_std(listener)?;
-            tokio::task::spawn_local(listen::accept_tcp(
-                listener,
-                shared.clone(),
-                senders.clone(),
-            ));
-            ready.push(format!("tcp {address}"));
+        while let Ok(listener) = tcp.try_recv() {
+            ready.push(format!("tcp {}", listener.local_addr()?));
+            listen::begin_tcp(listener, &shared, &senders)?;
         }
         if let Some((listener, path)) = unix {
             let listener = tokio::net::UnixListener::from_std(listener)?;
@@ -110,6 +101,7 @@ pub fn run(settings: Settings) -> io::Result<()> {
                 senders.clone(),
             ));
         }
+        tokio::task::spawn_local(listen::begin_later(tcp, shared.clone(), senders.clone()));
         tokio::task::spawn_local(signals::run(shared.clone(), signals));
         tokio::task::spawn_local(background::run(shared.clone()));
         tokio::task::spawn_local(background::serve_durable(shared.clone()));
@@ -139,6 +131,43 @@ pub fn run(settings: Settings) -> io::Result<()> {
     }
     tracing::warn!("rankd is now ready to exit, bye bye...");
     Ok(())
+}
+
+type OpenSockets = (
+    Listeners,
+    UnboundedReceiver<std::net::TcpListener>,
+    Option<(std::os::unix::net::UnixListener, PathBuf)>,
+);
+
+/// Opens what the settings ask to listen on.
+fn open_sockets(settings: &Settings) -> io::Result<OpenSockets> {
+    let (opened, tcp) = unbounded_channel();
+    let listeners = Listeners::open(settings, opened).map_err(|error| {
+        tracing::error!("{error}");
+        let text = format!(
+            "Failed listening on port {} (tcp), aborting.",
+            settings.port
+        );
+        io::Error::new(error.kind(), text)
+    })?;
+    let unix = match &settings.unixsocket {
+        Some(path) => Some((
+            listen::open_unix(path, settings.unixsocketperm).map_err(|error| {
+                io::Error::new(
+                    error.kind(),
+                    format!("Failed opening Unix socket: bind: {error}"),
+                )
+            })?,
+            path.clone(),
+        )),
+        None => None,
+    };
+    if listeners.port().is_none() && unix.is_none() {
+        return Err(io::Error::other(
+            "Configured to not listen anywhere, exiting.",
+        ));
+    }
+    Ok((listeners, tcp, unix))
 }
 
 /// Reads the files on a thread of its own, while clients are answered that they have to wait.
@@ -201,7 +230,7 @@ async fn thread_body(
 
 fn build(
     settings: Settings,
-    tcp_port: u16,
+    listeners: Listeners,
     threads: usize,
     shutdown: watch::Sender<Option<ShutdownOptions>>,
 ) -> io::Result<Shared> {
@@ -227,6 +256,7 @@ fn build(
     ));
     log.set_keeps_history(settings.aof_disable_auto_gc);
     let jobs = Arc::new(Jobs::default());
+    let tcp_port = listeners.port().unwrap_or(0);
     let process = Process {
         log: log.clone(),
         jobs: jobs.clone(),
@@ -236,6 +266,7 @@ fn build(
         connections_max: connections_max.clone(),
         shutdown: shutdown.clone(),
         startup_bytes: outside::allocated_bytes(),
+        listeners,
     };
     let identity = Identity {
         run_id: hex40(&mut random),

@@ -35,6 +35,7 @@ pub struct Fields {
     /// None is the standard output.
     pub logfile: Option<PathBuf>,
     pub pidfile: Option<PathBuf>,
+    pub daemonize: bool,
     pub dir: PathBuf,
     /// Background rounds a second.
     pub hz: u32,

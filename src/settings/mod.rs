@@ -35,6 +35,7 @@ pub use choices::{
 pub use error::LoadError;
 pub use fields::{ClientMemory, Fields};
 pub use loader::{Directive, Loader};
+pub use rewrite::Extent;
 pub use runtime::{Access, SetError};
 pub use special::{EventFlags, OutputLimit, OutputLimits, SavePoint};
 

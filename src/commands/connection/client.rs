@@ -338,6 +338,9 @@ fn client_kill(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
 }
 
 fn client_pause(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
+    if args.len() > 4 {
+        return Err(CommandError::subcommand_syntax("CLIENT", args.arg(1)));
+    }
     let kind = match args.get(3) {
         None => PauseKind::All,
         Some(mode) if mode.eq_ignore_ascii_case(b"all") => PauseKind::All,
@@ -369,6 +372,9 @@ fn client_unpause(ctx: &mut ControlCtx<'_>, _args: Args<'_>) -> Handled {
 }
 
 fn client_unblock(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
+    if args.len() > 4 {
+        return Err(CommandError::subcommand_syntax("CLIENT", args.arg(1)));
+    }
     let error = match args.get(3) {
         None => None,
         Some(word) if word.eq_ignore_ascii_case(b"timeout") => None,
@@ -381,9 +387,6 @@ fn client_unblock(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
             ));
         }
     };
-    if args.len() > 4 {
-        return Err(CommandError::wrong_arity("client|unblock"));
-    }
     let id = parse_i64(args.arg(2)).ok_or(CommandError::NotInteger)?;
     let ended = u64::try_from(id).is_ok_and(|id| ctx.engine.stop_waiting(ClientId(id), error));
     ctx.reply.integer(i64::from(ended));

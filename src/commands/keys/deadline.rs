@@ -322,7 +322,9 @@ fn pttl(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
 }
 
 fn expiretime(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
-    answer(ctx, args, |deadline| (deadline + 500) / 1_000)
+    answer(ctx, args, |deadline| {
+        deadline / 1_000 + i64::from(deadline % 1_000 >= 500)
+    })
 }
 
 fn pexpiretime(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {

@@ -7,7 +7,7 @@ use crate::engine::keys;
 use crate::engine::spec::{
     Begin, Categories, CommandSpec, Find, Flags, Group, Handled, KeyFlags, KeySpec, Run,
 };
-use crate::engine::table::{Command, CommandTable};
+use crate::engine::table::{Command, CommandTable, ResolveError};
 use crate::resp::args::Args;
 use crate::resp::error::CommandError;
 use crate::resp::reply::Reply;
@@ -157,7 +157,7 @@ fn command_info(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
     for name in names.iter() {
         match table.find_full(name) {
             Some(command) => describe(ctx.reply, table, command),
-            None => ctx.reply.null_array(),
+            None => ctx.reply.null(),
         }
     }
     Ok(())
@@ -323,10 +323,8 @@ fn command_list(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
         }
         _ => return Err(CommandError::Syntax),
     };
-    let filtered = args.len() > 2;
     let names: Vec<&str> = table
         .iter()
-        .filter(|command| filtered || command.parent.is_none())
         .filter(|command| wanted(command))
         .map(|command| &*command.full_name)
         .collect();
@@ -375,31 +373,41 @@ fn keys_of<'a>(
 ) -> Result<Vec<(&'a [u8], KeyFlags)>, CommandError> {
     let call = args.from(2);
     let table = &ctx.engine().table;
-    let Ok(command) = table.resolve(call) else {
-        return Err(match table.find(call.name()) {
-            None => CommandError::Text("ERR Invalid command specified"),
-            Some(_) => CommandError::Text("ERR Invalid number of arguments specified for command"),
-        });
+    let (command, takes_so_many) = match table.resolve(call) {
+        Ok(command) => (command, true),
+        Err(ResolveError::Arity(id)) => (table.get(id), false),
+        Err(ResolveError::Unknown | ResolveError::UnknownSubcommand(_)) => {
+            return Err(CommandError::Text("ERR Invalid command specified"));
+        }
     };
-    if command.spec.keys.is_empty() {
+    let specs = || {
+        let specs = command.spec.keys.iter();
+        specs.filter(|spec| !spec.flags.contains(KeyFlags::NOT_KEY))
+    };
+    if specs().next().is_none() {
         return Err(CommandError::Text("ERR The command has no key arguments"));
+    }
+    if !takes_so_many {
+        return Err(CommandError::Text(
+            "ERR Invalid number of arguments specified for command",
+        ));
     }
     let mut found = Vec::new();
     let mut fits = true;
-    for spec in command.spec.keys {
+    for spec in specs() {
         let known = !matches!(spec.begin, Begin::Unknown) && !matches!(spec.find, Find::Unknown);
         let optional = matches!(spec.begin, Begin::Keyword(..));
+        let before = found.len();
         let walked = keys::for_each_position(spec, call, |position| {
             found.push((call.arg(position), flags_in(command.spec, spec, call)))
         });
-        fits &= walked || !known || optional;
+        fits &= (walked && found.len() > before) || !known || optional;
     }
-    let may_be_keyless =
-        command.flags.contains(Flags::NO_MANDATORY_KEYS) || command.spec.group == Group::Scripting;
-    if !fits && may_be_keyless {
-        return Ok(Vec::new());
+    keys::for_each_hidden_key(command, call, |key, flags| found.push((key, flags)));
+    if command.flags.contains(Flags::NO_MANDATORY_KEYS) {
+        return Ok(if fits { found } else { Vec::new() });
     }
-    if !fits || (found.is_empty() && !may_be_keyless) {
+    if !fits || found.is_empty() {
         return Err(CommandError::Text(
             "ERR Invalid arguments specified for command",
         ));

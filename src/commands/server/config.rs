@@ -5,7 +5,7 @@ use crate::engine::gates::allows;
 use crate::engine::spec::{Categories, CommandSpec, Flags, Group, Handled, Run};
 use crate::resp::args::Args;
 use crate::resp::error::CommandError;
-use crate::settings::Access;
+use crate::settings::{Access, Extent};
 
 pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
     name: "config",
@@ -107,7 +107,7 @@ fn config_get(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
 fn config_set(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
     let words = args.from(2);
     if !words.len().is_multiple_of(2) {
-        return Err(CommandError::wrong_arity("config|set"));
+        return Err(CommandError::Syntax);
     }
     let pairs: Vec<(&[u8], &[u8])> = (0..words.len() / 2)
         .map(|pair| (words.arg(2 * pair), words.arg(2 * pair + 1)))
@@ -135,7 +135,9 @@ fn config_resetstat(ctx: &mut ControlCtx<'_>, _args: Args<'_>) -> Handled {
 }
 
 fn config_rewrite(ctx: &mut ControlCtx<'_>, _args: Args<'_>) -> Handled {
-    ctx.engine.rewrite_settings().map_err(CommandError::Owned)?;
+    ctx.engine
+        .rewrite_settings(Extent::Changed)
+        .map_err(CommandError::Owned)?;
     ctx.reply.ok();
     Ok(())
 }

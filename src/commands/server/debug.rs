@@ -8,6 +8,7 @@ use crate::resp::args::Args;
 use crate::resp::error::CommandError;
 use crate::resp::number::{parse_double, parse_i64};
 use crate::resp::reply::Protocol;
+use crate::settings::Extent;
 use crate::store::glob;
 use crate::store::string::StringValue;
 use crate::store::value::Value;
@@ -107,12 +108,14 @@ fn debug(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
             help(ctx);
             Ok(())
         }
-        _ => {
-            let shown = String::from_utf8_lossy(args.arg(1));
-            Err(CommandError::Owned(format!(
-                "ERR unknown subcommand or wrong number of arguments for '{shown:.128}'. Try DEBUG HELP."
-            )))
+        (b"config-rewrite-force-all", 2) => {
+            ctx.engine
+                .rewrite_settings(Extent::All)
+                .map_err(CommandError::Owned)?;
+            ctx.reply.ok();
+            Ok(())
         }
+        _ => Err(CommandError::subcommand_syntax("DEBUG", args.arg(1))),
     }
 }
 
@@ -190,7 +193,9 @@ fn protocol(ctx: &mut ControlCtx<'_>, kind: &[u8]) -> Handled {
         }
         b"push" => {
             if reply.protocol() == Protocol::Resp2 {
-                return Err(CommandError::Text("ERR RESP2 does not support push type"));
+                return Err(CommandError::Text(
+                    "ERR RESP2 is not supported by this command",
+                ));
             }
             reply.push(2);
             reply.bulk(b"server-cpu-usage");
@@ -213,16 +218,16 @@ fn protocol(ctx: &mut ControlCtx<'_>, kind: &[u8]) -> Handled {
 
 /// Makes string keys that are not there yet. Nothing is logged, as in Redis.
 fn populate(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
-    let count = parse_i64(args.arg(0)).ok_or(CommandError::NotInteger)?;
+    let count = parse_i64(args.arg(0)).ok_or(CommandError::NotPositive)?;
     let size = match args.get(2) {
         Some(text) => parse_i64(text)
             .and_then(|size| usize::try_from(size).ok())
-            .ok_or(CommandError::NotInteger)?,
+            .ok_or(CommandError::NotPositive)?,
         None => 0,
     };
     let prefix = args.get(1).unwrap_or(b"key").to_vec();
     if !(0..=POPULATE_MAX).contains(&count) {
-        return Err(CommandError::OutOfRange);
+        return Err(CommandError::NotPositive);
     }
     let mut write: WriteCtx<'_> = ctx.as_write();
     for number in 0..count {
@@ -347,6 +352,8 @@ fn help(ctx: &mut ControlCtx<'_>) {
         &[
             "CHANGE-REPL-ID",
             "    Give the data set another replication id.",
+            "CONFIG-REWRITE-FORCE-ALL",
+            "    Write all settings to the settings file, defaults too.",
             "DIGEST",
             "    Answer with a digest of all data.",
             "DIGEST-VALUE <key> [<key> ...]",

@@ -1,5 +1,6 @@
 //! INFO: the server in figures, in the sections and fields of Redis.
 
+use crate::engine::client::{Client, client_flags};
 use crate::engine::ctx::ReadCtx;
 use crate::engine::followers::FollowState;
 use crate::engine::latency::percentile_us;
@@ -10,6 +11,7 @@ use crate::engine::{Engine, Loading, Memory};
 use crate::resp::args::Args;
 use crate::settings::{MaxmemoryPolicy, RANKD_VERSION, REDIS_VERSION};
 use std::fmt::Write;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
@@ -191,7 +193,8 @@ fn clients(out: &mut String, source: &Source<'_>) {
             .max()
             .unwrap_or(0),
     );
-    line(out, "blocked_clients", engine.blocking.len());
+    let blocked = |client: &&Arc<Client>| client.has_flag(client_flags::BLOCKED);
+    line(out, "blocked_clients", all.iter().filter(blocked).count());
     line(out, "tracking_clients", 0);
     line(
         out,

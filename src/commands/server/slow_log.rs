@@ -86,6 +86,9 @@ pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
 const COUNT_DEFAULT: usize = 10;
 
 fn slowlog_get(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
+    if args.len() > 3 {
+        return Err(CommandError::subcommand_syntax("SLOWLOG", args.arg(1)));
+    }
     let count = match args.get(2) {
         None => COUNT_DEFAULT,
         Some(text) => match parse_i64(text) {

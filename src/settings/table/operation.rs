@@ -177,7 +177,9 @@ pub(super) const SCRIPTS: Section = Section {
 pub(super) const PROCESS: Section = Section {
     title: "The process",
     rows: &[
-        Spec::switch("daemonize", "no", "Whether to go into the background.").at_start(),
+        Spec::switch("daemonize", "no", "Whether to go into the background.")
+            .at_start()
+            .used(|f, v| f.daemonize = v.bool()),
         Spec::choice(
             "supervised",
             &["upstart", "systemd", "auto", "no"],
