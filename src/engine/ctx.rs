@@ -7,7 +7,7 @@
 use super::blocking::Block;
 use super::notify::{EventClass, notify};
 use super::random::Random;
-use super::session::{Origin, Session, Transaction};
+use super::session::{Origin, ReplyMode, Session, Transaction};
 use super::time::Moment;
 use super::{ChangeLog, Engine};
 use crate::resp::args::{Args, OwnedArgs};
@@ -58,6 +58,15 @@ impl<'a> ReadCtx<'a> {
     /// The value of a key; counts a hit or a miss and marks the key as used.
     pub fn value(&mut self, key: &[u8]) -> Option<ValueRef<'a>> {
         let touch = self.engine.touch_for(self.session);
+        self.counted(key, touch)
+    }
+
+    /// The value of a key; counts a hit or a miss and leaves the mark of its last use.
+    pub fn untouched(&mut self, key: &[u8]) -> Option<ValueRef<'a>> {
+        self.counted(key, Touch::No)
+    }
+
+    fn counted(&mut self, key: &[u8], touch: Touch) -> Option<ValueRef<'a>> {
         let found = self
             .engine
             .db(self.session.db)
@@ -506,6 +515,7 @@ impl ControlCtx<'_> {
             // Time stands still inside a transaction; only durations go on.
             let mut clock = self.now;
             self.reply.set_protocol(self.session.protocol);
+            let mark = self.reply.len();
             self.engine.call(
                 self.session,
                 table.get(*id),
@@ -513,6 +523,12 @@ impl ControlCtx<'_> {
                 self.reply,
                 &mut clock,
             );
+            // CLIENT REPLY OFF holds from the next command on; what is delivered by itself still comes.
+            if self.session.reply_mode == ReplyMode::Off
+                && !std::mem::take(&mut self.session.reply_is_push)
+            {
+                self.reply.truncate(mark);
+            }
         }
         self.session.origin = origin;
     }

@@ -187,3 +187,37 @@ fn a_large_value_comes_back_whole() {
         "another value came back"
     );
 }
+
+#[test]
+fn looking_whether_a_key_is_there_counts_and_leaves_its_age() {
+    let server = Server::start_with(&["--maxmemory-policy", "allkeys-lfu"]);
+    let mut client = server.client();
+    client.call(["SET", "a", "b"]);
+    let frequency = client.call(["OBJECT", "FREQ", "a"]);
+    for _ in 0..50 {
+        client.call(["EXISTS", "a"]);
+        client.call(["TTL", "a"]);
+        client.call(["TYPE", "a"]);
+    }
+    assert_eq!(client.call(["OBJECT", "FREQ", "a"]), frequency);
+    let stats = client.call(["INFO", "stats"]).text();
+    assert!(stats.contains("keyspace_hits:15"), "{stats}");
+}
+
+#[test]
+fn a_client_that_wants_no_replies_gets_none_inside_a_transaction() {
+    let server = Server::start();
+    let mut client = server.client();
+    client.call(["MULTI"]);
+    client.call(["CLIENT", "REPLY", "OFF"]);
+    client.call(["PING"]);
+    client.call(["CLIENT", "REPLY", "ON"]);
+    client.send(["EXEC"]);
+    client.send(["ECHO", "behind"]);
+    // Redis, too, announces three replies and sends one.
+    let expected = b"*3\r\n+OK\r\n$6\r\nbehind\r\n";
+    let mut bytes = [0; 21];
+    let read = client.stream().read_exact(&mut bytes);
+    read.expect("the replies arrive");
+    assert_eq!(&bytes, expected);
+}

@@ -301,7 +301,7 @@ fn persist(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
 /// Answers the deadline as `show` makes a number of it; -1 without one, -2 without the key.
 fn answer(ctx: &mut ReadCtx<'_>, args: Args<'_>, show: impl FnOnce(i64) -> i64) -> Handled {
     let key = args.arg(1);
-    let number = match ctx.peek(key) {
+    let number = match ctx.untouched(key) {
         None => -2,
         Some(_) => ctx.db().deadline(key).map_or(-1, show),
     };

@@ -245,19 +245,25 @@ fn exists(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
     let found = args
         .from(1)
         .iter()
-        .filter(|key| ctx.value(key).is_some())
+        .filter(|key| ctx.untouched(key).is_some())
         .count();
     ctx.reply.integer(found as i64);
     Ok(())
 }
 
 fn touch(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
-    exists(ctx, args)
+    let found = args
+        .from(1)
+        .iter()
+        .filter(|key| ctx.value(key).is_some())
+        .count();
+    ctx.reply.integer(found as i64);
+    Ok(())
 }
 
 fn type_(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
     let name = ctx
-        .peek(args.arg(1))
+        .untouched(args.arg(1))
         .map_or("none", |value| value.kind().name());
     ctx.reply.simple(name);
     Ok(())

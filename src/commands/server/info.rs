@@ -473,6 +473,8 @@ fn statistics(out: &mut String, source: &Source<'_>) {
         "instantaneous_output_kbps",
         format_args!("{:.2}", engine.rates.output_kib_per_second()),
     );
+    line(out, "instantaneous_input_repl_kbps", "0.00");
+    line(out, "instantaneous_output_repl_kbps", "0.00");
     line(
         out,
         "rejected_connections",
@@ -514,17 +516,33 @@ fn statistics(out: &mut String, source: &Source<'_>) {
     line(out, "total_forks", engine.persistence.jobs);
     line(out, "migrate_cached_sockets", 0);
     line(out, "slave_expires_tracked_keys", 0);
+    // What is not there to count still has a name that exporters and graphs look for.
+    for name in [
+        "active_defrag_hits",
+        "active_defrag_misses",
+        "active_defrag_key_hits",
+        "active_defrag_key_misses",
+        "total_active_defrag_time",
+        "current_active_defrag_time",
+    ] {
+        line(out, name, 0);
+    }
     line(out, "tracking_total_keys", 0);
     line(out, "tracking_total_items", 0);
     line(out, "tracking_total_prefixes", 0);
     line(out, "unexpected_error_replies", 0);
     line(out, "total_error_replies", count(&stats.error_replies));
+    line(out, "dump_payload_sanitizations", 0);
     line(out, "total_reads_processed", count(&stats.reads_processed));
     line(
         out,
         "total_writes_processed",
         count(&stats.writes_processed),
     );
+    line(out, "io_threaded_reads_processed", 0);
+    line(out, "io_threaded_writes_processed", 0);
+    line(out, "reply_buffer_shrinks", 0);
+    line(out, "reply_buffer_expands", 0);
     line(out, "unblocked_clients", count(&stats.unblocked_clients));
     line(out, "acl_access_denied_auth", count(&stats.acl_denied_auth));
     line(out, "acl_access_denied_cmd", count(&stats.acl_denied_cmd));
