@@ -171,9 +171,7 @@ fn dump(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
     match ctx.value(args.arg(1)) {
         None => ctx.reply.null(),
         Some(value) => {
-            let made = payload::encode(value, compress)
-                .ok_or(CommandError::Text("ERR The value has no payload"))?;
-            ctx.reply.bulk(&made);
+            ctx.reply.bulk(&payload::encode(value, compress));
         }
     }
     Ok(())
@@ -252,8 +250,7 @@ fn restore(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
     }
     if ctx.wants_effects() {
         // Made anew: the payload may be of a version that a follower does not read.
-        let made = payload::encode(value.as_ref(), true)
-            .ok_or(CommandError::Text("ERR Bad data format"))?;
+        let made = payload::encode(value.as_ref(), true);
         let deadline = deadline_ms.unwrap_or(0).to_string();
         let mut words: Vec<&[u8]> = vec![b"RESTORE", key, deadline.as_bytes(), &made];
         if options.replace {

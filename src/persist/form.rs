@@ -85,8 +85,8 @@ impl Writer {
         }
     }
 
-    /// Writes a key with its value; false for a type that cannot be written.
-    pub fn entry(&mut self, entry: &Entry<'_>, clocks: Clocks) -> bool {
+    /// Writes a key with its value.
+    pub fn entry(&mut self, entry: &Entry<'_>, clocks: Clocks) {
         match self {
             Writer::Snapshot(out) => write_entry(out, entry, clocks),
             Writer::Commands(out) => out.entry(entry),

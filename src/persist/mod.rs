@@ -6,7 +6,6 @@
 
 pub mod aof;
 pub mod check;
-pub mod digest;
 pub mod disk;
 pub mod form;
 pub mod load;

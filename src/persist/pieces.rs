@@ -8,8 +8,8 @@
 //! waits longer than for one piece.
 //!
 //! Exceptions, which take as long as writing the value does: a big board that is
-//! removed or replaced while it is not written yet, and a hash, set or list of any
-//! size, which is one piece.
+//! removed or replaced while it is not written yet, and a hash, set,
+//! list or stream of any size, which is one piece.
 //!
 //! Memory beside the data: names of keys and members that changed ahead of the
 //! walk, and their bytes as written, until they are taken.
@@ -46,8 +46,6 @@ struct DbState {
     unwritten: VecDeque<Box<[u8]>>,
     out: Writer,
     keys: u64,
-    /// A type that the format has no place for.
-    unwritable: Option<&'static str>,
 }
 
 /// What the next piece needs.
@@ -79,7 +77,6 @@ impl DbPieces {
                 unwritten: VecDeque::new(),
                 out: Writer::new(form, compress),
                 keys: 0,
-                unwritable: None,
             }),
         });
         if let Some(db) = store.db_mut(index) {
@@ -91,11 +88,6 @@ impl DbPieces {
     /// Keys that are written or have been met.
     pub fn keys(&self) -> u64 {
         self.state.lock().keys
-    }
-
-    /// The type of a value that could not be written.
-    pub fn unwritable(&self) -> Option<&'static str> {
-        self.state.lock().unwritable
     }
 
     /// What to do next.
@@ -166,8 +158,8 @@ impl DbPieces {
             state.keys += 1;
             if big_board(&entry).is_some() {
                 state.waiting.insert(entry.key.into());
-            } else if !state.out.entry(&entry, self.clocks) {
-                state.unwritable = Some(entry.value.kind().name());
+            } else {
+                state.out.entry(&entry, self.clocks);
             }
         });
         let next = if next == 0 { POSITIONS_END } else { next };
@@ -253,9 +245,7 @@ impl KeyWatch for DbPieces {
             }
             _ => {}
         }
-        if !state.out.entry(&entry, self.clocks) {
-            state.unwritable = Some(entry.value.kind().name());
-        }
+        state.out.entry(&entry, self.clocks);
         None
     }
 }
@@ -362,11 +352,12 @@ impl MemberWatch for BoardPieces {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::persist::digest;
     use crate::persist::load::{Intake, read_all};
     use crate::persist::rdb::snapshot::Head;
     use crate::persist::rdb::{Limits, opcode};
+    use crate::resp::number::write_shortest;
     use crate::settings::Settings;
+    use crate::store::digest::Digest;
     use crate::store::hash::Hash;
     use crate::store::sorted_set::Thresholds;
     use crate::store::string::StringValue;
@@ -484,7 +475,7 @@ mod tests {
                     store[(index % 2) as usize].set_deadline(&key, 6_000_000);
                 }
             }
-            let wanted = digest::of_store(&store);
+            let wanted = Digest::of_store(&store, write_shortest);
             let mut writer = Writer::new(Form::Snapshot, true);
             writer.head(&Head::default());
             let mut file = writer.take();
@@ -522,7 +513,11 @@ mod tests {
             };
             let limits = Limits::from(&Settings::default());
             read_all(file.as_slice(), limits, &mut back, intake).expect("a whole snapshot");
-            assert_eq!(digest::of_store(&back), wanted, "round {round}");
+            assert_eq!(
+                Digest::of_store(&back, write_shortest),
+                wanted,
+                "round {round}"
+            );
         }
     }
 }

@@ -130,9 +130,7 @@ pub fn write_all(
     for (index, db) in store.iter().enumerate().filter(|(_, db)| !db.is_empty()) {
         out.db(index, db.len(), db.expires_len());
         for entry in db.iter() {
-            if !out.entry(&entry, style.clocks) {
-                return Err(unwritable(entry.value.kind().name()));
-            }
+            out.entry(&entry, style.clocks);
             if out.bytes().len() >= SNAPSHOT_PIECE_LEN {
                 file.write(out.bytes())?;
                 out.clear();
@@ -141,9 +139,4 @@ pub fn write_all(
     }
     file.write(out.bytes())?;
     file.finish()
-}
-
-/// The error for a value that the format has no place for.
-pub fn unwritable(type_name: &str) -> io::Error {
-    io::Error::other(format!("a {type_name} cannot be written to a snapshot"))
 }

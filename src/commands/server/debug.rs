@@ -3,12 +3,13 @@
 use crate::commands::scripting::{forget_libraries, load_libraries};
 use crate::engine::ctx::{ControlCtx, WriteCtx};
 use crate::engine::spec::{Categories, CommandSpec, Flags, Group, Handled, Run};
-use crate::persist::digest;
 use crate::resp::args::Args;
 use crate::resp::error::CommandError;
+use crate::resp::number::write_shortest;
 use crate::resp::number::{parse_double, parse_i64};
 use crate::resp::reply::Protocol;
 use crate::settings::Extent;
+use crate::store::digest::Digest;
 use crate::store::glob;
 use crate::store::string::StringValue;
 use crate::store::value::Value;
@@ -82,8 +83,8 @@ fn debug(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
         (b"reload", _) => reload(ctx, args.from(2)),
         (b"loadaof", 2) => load_log(ctx),
         (b"digest", 2) => {
-            let digest = digest::of_store(&ctx.engine.store);
-            ctx.reply.simple(&digest::hex(&digest));
+            let digest = Digest::of_store(&ctx.engine.store, write_shortest);
+            ctx.reply.simple(&digest.to_string());
             Ok(())
         }
         (b"digest-value", _) => {
@@ -338,10 +339,10 @@ fn digest_values(ctx: &mut ControlCtx<'_>, keys: Args<'_>) {
     let db = ctx.engine.db(ctx.session.db);
     ctx.reply.array(keys.len());
     for key in keys.iter() {
-        let digest = db
-            .entry(key)
-            .map_or([0; 20], |entry| digest::of_value(&entry));
-        ctx.reply.simple(&digest::hex(&digest));
+        let digest = db.entry(key).map_or(Digest::default(), |entry| {
+            Digest::of_value(entry.value, entry.deadline.is_some(), write_shortest)
+        });
+        ctx.reply.simple(&digest.to_string());
     }
 }
 

@@ -157,10 +157,7 @@ pub fn xadd(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
             ctx.reply.null();
             return Ok(());
         }
-        None => {
-            super::check_may_make(ctx)?;
-            StreamId::MIN
-        }
+        None => StreamId::MIN,
     };
     let id = choose_id(last_id, options.id, ctx.now.unix_ms())?;
     if !Log::may_hold(words.iter().map(<[u8]>::len).sum()) {

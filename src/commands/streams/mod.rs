@@ -10,7 +10,6 @@ mod read;
 use crate::commands::numbers::integer;
 use crate::engine::ctx::{ReadCtx, WriteCtx};
 use crate::engine::notify::EventClass;
-use crate::engine::session::Origin;
 use crate::engine::spec::{
     Begin, Categories, CommandSpec, Find, Flags, Group, Handled, KeyFlags, KeySpec, Run,
 };
@@ -477,15 +476,4 @@ fn xsetid(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
     })?;
     ctx.changed(1);
     Ok(())
-}
-
-/// Snapshots have no layout for streams yet. Where they are to be made by themselves, the first stream would make all
-/// of them fail, and writes be refused; so none comes into being there.
-fn check_may_make(ctx: &WriteCtx<'_>) -> Result<(), CommandError> {
-    if ctx.settings().save.is_empty() || ctx.session.origin == Origin::Replay {
-        return Ok(());
-    }
-    Err(CommandError::Text(
-        "ERR streams cannot be kept in snapshots yet; without save points (--save \"\") they can be used",
-    ))
 }

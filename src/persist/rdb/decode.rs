@@ -3,6 +3,7 @@
 use super::error::RdbError;
 use super::input::Input;
 use super::packed::{self, Elements};
+use super::stream::{self, Layout};
 use super::{Limits, foreign_kind_name, kind};
 use crate::limits::RDB_RESERVE_MAX;
 use crate::store::decimal::Scratch;
@@ -26,6 +27,10 @@ pub fn decode_value<R: Read>(
 ) -> Result<Value, RdbError> {
     let value = match kind {
         kind::STRING => return Ok(StringValue::new(input.string()?).into_value()),
+        // A stream may be without entries.
+        kind::STREAM => return Ok(stream::decode(input, Layout::First)?.into_value()),
+        kind::STREAM_2 => return Ok(stream::decode(input, Layout::Second)?.into_value()),
+        kind::STREAM_3 => return Ok(stream::decode(input, Layout::Third)?.into_value()),
         kind::LIST => list(input, limits)?,
         kind::LIST_ZIPLIST => list_of(&packed::ziplist(input.string()?)?, limits),
         kind::LIST_QUICKLIST | kind::LIST_QUICKLIST_2 => {

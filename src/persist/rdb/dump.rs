@@ -10,14 +10,13 @@ use crc_fast::CrcAlgorithm;
 /// Two bytes of version and eight of checksum end a payload.
 const FOOTER_LEN: usize = 10;
 
-/// The payload of a value; None for a type that has no layout.
-pub fn encode(value: ValueRef<'_>, compress: bool) -> Option<Vec<u8>> {
-    let kind = kind_of(value.kind())?;
+/// The payload of a value.
+pub fn encode(value: ValueRef<'_>, compress: bool) -> Vec<u8> {
     let mut encoder = Encoder::new(compress);
-    encoder.byte(kind);
+    encoder.byte(kind_of(value.kind()));
     encoder.value(value);
     close(&mut encoder);
-    Some(encoder.take())
+    encoder.take()
 }
 
 /// Version and checksum.

@@ -1,6 +1,6 @@
 //! Writes values in the format: plain layouts that every version since Redis 4 reads.
 
-use super::kind;
+use super::{kind, stream};
 use crate::limits::RDB_COMPRESSED_LEN_MIN;
 use crate::store::decimal::{Scratch, parse_canonical};
 use crate::store::sorted_set::Score;
@@ -16,15 +16,15 @@ pub struct Encoder {
     scratch: Vec<u8>,
 }
 
-/// The layout in which a value is written; None for a type that version 10 has no plain layout for.
-pub fn kind_of(value: Type) -> Option<u8> {
+/// The layout in which a value is written.
+pub fn kind_of(value: Type) -> u8 {
     match value {
-        Type::String => Some(kind::STRING),
-        Type::List => Some(kind::LIST),
-        Type::Set => Some(kind::SET),
-        Type::SortedSet => Some(kind::ZSET_2),
-        Type::Hash => Some(kind::HASH),
-        Type::Stream => None,
+        Type::String => kind::STRING,
+        Type::List => kind::LIST,
+        Type::Set => kind::SET,
+        Type::SortedSet => kind::ZSET_2,
+        Type::Hash => kind::HASH,
+        Type::Stream => kind::STREAM_2,
     }
 }
 
@@ -136,7 +136,7 @@ impl Encoder {
         self.raw(&score.get().to_le_bytes());
     }
 
-    /// The value in the layout of [`kind_of`]. A stream, which has none, writes nothing.
+    /// The value in the layout of [`kind_of`].
     pub fn value(&mut self, value: ValueRef<'_>) {
         let mut scratch = Scratch::default();
         match value {
@@ -168,7 +168,7 @@ impl Encoder {
                     self.string(value);
                 }
             }
-            ValueRef::Stream(_) => {}
+            ValueRef::Stream(stream) => stream::encode(self, stream),
         }
     }
 }

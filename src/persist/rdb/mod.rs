@@ -13,6 +13,7 @@ mod error;
 mod input;
 mod packed;
 pub mod snapshot;
+mod stream;
 #[cfg(test)]
 mod tests;
 
@@ -66,17 +67,19 @@ pub mod kind {
     pub const ZSET_ZIPLIST: u8 = 12;
     pub const HASH_ZIPLIST: u8 = 13;
     pub const LIST_QUICKLIST: u8 = 14;
+    pub const STREAM: u8 = 15;
     pub const HASH_LISTPACK: u8 = 16;
     pub const ZSET_LISTPACK: u8 = 17;
     pub const LIST_QUICKLIST_2: u8 = 18;
+    pub const STREAM_2: u8 = 19;
     pub const SET_LISTPACK: u8 = 20;
+    pub const STREAM_3: u8 = 21;
 }
 
 /// The name of a layout that we do not read.
 fn foreign_kind_name(kind: u8) -> &'static str {
     match kind {
         6 | 7 => "a module's type",
-        15 | 19 | 21 => "stream",
         22 => "hash with deadlines of fields (Redis 7.4 preview, Valkey 9)",
         23 => "hash with deadlines of fields, as listpack (Redis 7.4 preview)",
         24 => "hash with deadlines of fields",

@@ -5,6 +5,7 @@
 
 use super::error::RdbError;
 use crate::resp::number::write_i64;
+use crate::store::decimal::parse_canonical;
 
 const END: u8 = 0xff;
 
@@ -188,6 +189,83 @@ fn back_link(len: usize) -> ([u8; 5], usize) {
         *byte = if index == 0 { bits } else { bits | 0x80 };
     }
     (link, size)
+}
+
+/// Builds a listpack.
+pub struct ListpackWriter {
+    bytes: Vec<u8>,
+    count: usize,
+}
+
+impl ListpackWriter {
+    pub fn new() -> Self {
+        ListpackWriter {
+            bytes: vec![0; 6],
+            count: 0,
+        }
+    }
+
+    /// Appends an element: as a number if it spells one.
+    pub fn push(&mut self, element: &[u8]) {
+        match parse_canonical(element) {
+            Some(number) => self.push_int(number),
+            None => self.push_text(element),
+        }
+    }
+
+    pub fn push_int(&mut self, number: i64) {
+        let start = self.bytes.len();
+        let raw = number.to_le_bytes();
+        match number {
+            0..=127 => self.bytes.push(number as u8),
+            -4096..=4095 => {
+                self.bytes.push(0xc0 | (number >> 8) as u8 & 0x1f);
+                self.bytes.push(number as u8);
+            }
+            -0x8000..=0x7fff => self.push_wide(0xf1, &raw[..2]),
+            -0x80_0000..=0x7f_ffff => self.push_wide(0xf2, &raw[..3]),
+            -0x8000_0000..=0x7fff_ffff => self.push_wide(0xf3, &raw[..4]),
+            _ => self.push_wide(0xf4, &raw),
+        }
+        self.link(start);
+    }
+
+    fn push_wide(&mut self, mark: u8, raw: &[u8]) {
+        self.bytes.push(mark);
+        self.bytes.extend_from_slice(raw);
+    }
+
+    fn push_text(&mut self, text: &[u8]) {
+        let start = self.bytes.len();
+        let len = text.len();
+        match len {
+            0..64 => self.bytes.push(0x80 | len as u8),
+            64..4096 => {
+                self.bytes.push(0xe0 | (len >> 8) as u8);
+                self.bytes.push(len as u8);
+            }
+            _ => self.push_wide(0xf0, &(len as u32).to_le_bytes()),
+        }
+        self.bytes.extend_from_slice(text);
+        self.link(start);
+    }
+
+    /// Ends the element that began at `start`.
+    fn link(&mut self, start: usize) {
+        let (link, len) = back_link(self.bytes.len() - start);
+        self.bytes.extend_from_slice(&link[..len]);
+        self.count += 1;
+    }
+
+    /// The listpack.
+    pub fn finish(mut self) -> Vec<u8> {
+        self.bytes.push(END);
+        let total = self.bytes.len() as u32;
+        self.bytes[..4].copy_from_slice(&total.to_le_bytes());
+        let count = self.count.min(COUNT_UNKNOWN) as u16;
+        self.bytes[4..6].copy_from_slice(&count.to_le_bytes());
+        self.bytes
+    }
 }
 
 /// Reads a ziplist.

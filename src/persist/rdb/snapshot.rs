@@ -83,11 +83,8 @@ pub fn write_db(out: &mut Encoder, index: usize, keys: usize, deadlines: usize) 
     out.len(deadlines as u64);
 }
 
-/// Writes what stands before the value of a key; false for a type that cannot be written.
-pub fn write_key(out: &mut Encoder, entry: &Entry<'_>, clocks: Clocks) -> bool {
-    let Some(kind) = kind_of(entry.value.kind()) else {
-        return false;
-    };
+/// Writes what stands before the value of a key.
+pub fn write_key(out: &mut Encoder, entry: &Entry<'_>, clocks: Clocks) {
     if let Some(deadline_ms) = entry.deadline {
         out.byte(opcode::EXPIRE_MS);
         out.raw(&deadline_ms.to_le_bytes());
@@ -106,18 +103,14 @@ pub fn write_key(out: &mut Encoder, entry: &Entry<'_>, clocks: Clocks) -> bool {
             out.byte(entry.access.counter(now_minutes, decay_minutes));
         }
     }
-    out.byte(kind);
+    out.byte(kind_of(entry.value.kind()));
     out.string(entry.key);
-    true
 }
 
-/// Writes a key with its value; false for a type that cannot be written.
-pub fn write_entry(out: &mut Encoder, entry: &Entry<'_>, clocks: Clocks) -> bool {
-    let known = write_key(out, entry, clocks);
-    if known {
-        out.value(entry.value);
-    }
-    known
+/// Writes a key with its value.
+pub fn write_entry(out: &mut Encoder, entry: &Entry<'_>, clocks: Clocks) {
+    write_key(out, entry, clocks);
+    out.value(entry.value);
 }
 
 /// What a snapshot holds, in order.

@@ -14,7 +14,7 @@ use crate::persist::disk::{Disk, RealDisk};
 use crate::persist::form::Writer;
 use crate::persist::pieces::{DbPieces, Step};
 use crate::persist::rdb::snapshot::Head;
-use crate::persist::snapshot_file::{SnapshotFile, SnapshotStyle, unwritable};
+use crate::persist::snapshot_file::{SnapshotFile, SnapshotStyle};
 use crate::server::Shared;
 use parking_lot::Mutex;
 use std::io::{self, Read};
@@ -259,9 +259,6 @@ fn write(shared: &Shared, begun: &Begun, path: &Path, aside: &Path) -> io::Resul
             }
         }
         file.write(&pieces.take())?;
-        if let Some(type_name) = pieces.unwritable() {
-            return Err(unwritable(type_name));
-        }
         shared.write_patiently().persistence.keys_processed += pieces.keys();
     }
     file.write(&out.take())?;

@@ -233,6 +233,33 @@ impl Log {
         None
     }
 
+    /// The nodes in order, each with its id.
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = (StreamId, &Node)> {
+        self.nodes.iter().map(|(&first, node)| (first, node))
+    }
+
+    /// Adds a node behind the others; false if its entries do not lie behind them in rising order.
+    pub fn push_node(&mut self, first: StreamId, node: Node) -> bool {
+        let rises = node
+            .entries(first)
+            .map(|entry| entry.id)
+            .try_fold(None, |last, id| match last {
+                Some(last) if id <= last => None,
+                _ => Some(Some(id)),
+            })
+            .is_some();
+        let behind = match self.nodes.last_key_value() {
+            Some((_, last)) => last.last_added < first,
+            None => true,
+        };
+        if !rises || !behind || node.live() == 0 {
+            return false;
+        }
+        self.len += node.live();
+        self.nodes.insert(first, node);
+        true
+    }
+
     /// Number of nodes.
     pub fn node_count(&self) -> usize {
         self.nodes.len()

@@ -12,7 +12,7 @@ mod tests;
 pub use group::{Consumer, ConsumerId, Group, Pending};
 pub use id::StreamId;
 pub use log::{Log, Range, RangeBackward, Threshold, Trim};
-pub use node::{Entry, NodeLimits};
+pub use node::{Entry, Node, NodeLimits};
 use std::collections::BTreeMap;
 
 /// The groups of a stream by name.

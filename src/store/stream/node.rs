@@ -25,7 +25,7 @@ pub const NODE_BYTES_MAX: usize = 1 << 30;
 const SAME_FIELDS: u8 = 1;
 
 #[derive(Clone)]
-pub(super) struct Node {
+pub struct Node {
     bytes: Vec<u8>,
     /// Where the entries begin, behind the names of fields.
     start: u32,
@@ -116,9 +116,17 @@ impl Node {
         self.last_added = id;
     }
 
-    fn names(&self) -> impl Iterator<Item = &[u8]> {
+    /// Notes entries that were removed before the others came, in a node that takes `listpack_bytes` in Redis.
+    pub fn set_removed(&mut self, removed: u32, last_added: StreamId, listpack_bytes: usize) {
+        self.removed = removed;
+        self.last_added = last_added;
+        let counters = integer_size(self.live.into()) + integer_size(removed.into());
+        self.counted_bytes = listpack_bytes.saturating_sub(counters);
+    }
+
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         let mut at = 0;
-        let count = read_number(&self.bytes, &mut at);
+        let count = read_number(&self.bytes, &mut at) as usize;
         (0..count).map(move |_| read_word(&self.bytes, &mut at))
     }
 
@@ -174,7 +182,7 @@ impl Node {
     }
 }
 
-pub(super) struct NodeEntries<'a> {
+pub struct NodeEntries<'a> {
     node: &'a Node,
     first: StreamId,
     at: usize,
@@ -236,6 +244,11 @@ impl<'a> Entry<'a> {
 
     pub fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// Whether its names are those of its node.
+    pub fn has_names_of_node(&self) -> bool {
+        self.names.is_some()
     }
 
     /// Names and values in order.

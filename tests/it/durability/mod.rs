@@ -6,6 +6,7 @@ mod forms;
 mod full_disk;
 mod functions;
 mod replication;
+mod streams;
 
 use crate::harness::{Client, Server, Value};
 use std::path::{Path, PathBuf};
@@ -86,7 +87,7 @@ fn shut_down(server: Server) {
     assert_eq!(server.wait().0, Some(0));
 }
 
-/// Writes values of every type but streams, small and big, some with a deadline, in two databases.
+/// Writes values of every type, small and big, some with a deadline, in two databases.
 fn fill(client: &mut Client) {
     for db in ["0", "9"] {
         assert_eq!(client.call(["SELECT", db]), Value::ok());
@@ -100,10 +101,13 @@ fn fill(client: &mut Client) {
         for number in 0..700 {
             let number = number.to_string();
             client.call(["ZADD", "board", &format!("{number}.25"), &number]);
+            client.call(["XADD", "feed", &format!("7-{number}1"), "n", &number]);
             client.call(["SADD", "set", &format!("member {number}")]);
             client.call(["HSET", "big", &number, &format!("value {number}")]);
             client.call(["RPUSH", "long", &number]);
         }
+        client.line("XGROUP CREATE feed readers 0");
+        client.line("XREADGROUP GROUP readers ann COUNT 150 STREAMS feed >");
         client.line("PEXPIREAT board 99999999999998");
     }
     assert_eq!(client.call(["SELECT", "0"]), Value::ok());
