@@ -141,10 +141,10 @@ fn sleep(ctx: &mut ControlCtx<'_>, text: &[u8]) -> Handled {
 }
 
 fn object(ctx: &mut ControlCtx<'_>, key: &[u8]) -> Handled {
-    let now_ms = ctx.now.unix_ms();
     let now_s = (ctx.now.unix_us / 1_000_000) as u64;
     let db = ctx.engine.db(ctx.session.db);
-    let value = db.get(key, now_ms).ok_or(CommandError::NoSuchKey)?;
+    // A key that is expired and not yet removed is shown, as in Redis.
+    let value = db.get(key, i64::MIN).ok_or(CommandError::NoSuchKey)?;
     let idle_s = db.access(key).map_or(0, |clock| clock.idle_seconds(now_s));
     let text = format!(
         "Value at:0x{:012x} refcount:1 encoding:{} serializedlength:{} lru:{} lru_seconds_idle:{}",
