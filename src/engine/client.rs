@@ -31,6 +31,8 @@ pub trait Mailbox: Send + Sync {
     fn wake(&self);
     /// Ends the connection, at once or after what is already to be written.
     fn close(&self, after_replies: bool);
+    /// Ends the connection if what waits to be written has been too much for too long.
+    fn check_limits(&self) {}
     /// Bytes that wait to be written, and an estimate of the buffers' memory.
     fn usage(&self) -> MailboxUsage;
 }

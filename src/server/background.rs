@@ -24,6 +24,9 @@ pub async fn run(shared: Arc<Shared>) {
             engine.renew_touch(now);
             engine.stop_overdue(now);
             let more = (0..EXPIRE_ROUNDS_MAX).all(|_| engine.expire_cycle(now));
+            let expired = shared.time.now();
+            let cycle_ms = expired.monotonic_ns.saturating_sub(now.monotonic_ns) / 1_000_000;
+            engine.latency.offer("expire-cycle", cycle_ms, now);
             let mut served = now;
             engine.serve_ready(&mut served);
             engine.serve_acks();
@@ -45,6 +48,10 @@ pub async fn run(shared: Arc<Shared>) {
                     next_ping_ms = now.unix_ms() + period_s * 1_000;
                 }
                 engine.ping_followers(pings);
+                // A limit with a time passes also when nothing more is sent.
+                for client in shared.clients.all() {
+                    client.mailbox.check_limits();
+                }
                 close_idle(&shared, i64::from(engine.settings.timeout), now.unix_ms());
             }
             (engine.settings.hz.max(1), more)

@@ -158,6 +158,19 @@ impl ConnectionMailbox {
         over(limit.hard_bytes)
     }
 
+    /// Ends a connection that is over its limits; true when it was.
+    fn end_over_limit(&self, state: &mut State) -> bool {
+        if !self.check_limit(state) {
+            return false;
+        }
+        self.policy.output_disconnections.fetch_add(1, Relaxed);
+        state.messages.clear();
+        state.held = None;
+        state.bytes = 0;
+        state.closing = Some(Closing::Now);
+        true
+    }
+
     fn announce(&self, state: &mut State) {
         self.has_mail.store(true, Relaxed);
         if let Some(waker) = state.waker.take() {
@@ -189,14 +202,15 @@ impl Mailbox for MailboxHandle {
             Some(held) => held.push_back(bytes),
             None => state.messages.push_back(bytes),
         }
-        if self.0.check_limit(&mut state) {
-            self.0.policy.output_disconnections.fetch_add(1, Relaxed);
-            state.messages.clear();
-            state.held = None;
-            state.bytes = 0;
-            state.closing = Some(Closing::Now);
-        }
+        self.0.end_over_limit(&mut state);
         self.0.announce(&mut state);
+    }
+
+    fn check_limits(&self) {
+        let mut state = self.0.lock();
+        if state.closing != Some(Closing::Now) && self.0.end_over_limit(&mut state) {
+            self.0.announce(&mut state);
+        }
     }
 
     fn hold(&self) {

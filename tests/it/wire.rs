@@ -221,3 +221,24 @@ fn a_client_that_wants_no_replies_gets_none_inside_a_transaction() {
     read.expect("the replies arrive");
     assert_eq!(&bytes, expected);
 }
+
+#[test]
+fn a_reader_too_slow_for_too_long_is_cut_off_although_nothing_more_is_sent() {
+    let limit = "pubsub 0 100kb 1";
+    let server = Server::start_with(&["--client-output-buffer-limit", limit]);
+    let mut publisher = server.client();
+    let mut subscriber = server.client();
+    subscriber.call(["SUBSCRIBE", "channel"]);
+    let text = "x".repeat(1 << 20);
+    for _ in 0..16 {
+        publisher.call(["PUBLISH", "channel", &text]);
+    }
+    let subscribers = |client: &mut crate::harness::client::Client| {
+        let answer = client.call(["PUBSUB", "NUMSUB", "channel"]);
+        answer.items()[1].text()
+    };
+    assert_eq!(subscribers(&mut publisher), "1");
+    while subscribers(&mut publisher) != "0" {
+        std::thread::yield_now();
+    }
+}
