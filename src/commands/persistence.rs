@@ -253,10 +253,10 @@ fn restore(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
         let made = payload::encode(value.as_ref(), true);
         let deadline = deadline_ms.unwrap_or(0).to_string();
         let mut words: Vec<&[u8]> = vec![b"RESTORE", key, deadline.as_bytes(), &made];
-        if options.replace {
-            words.push(b"REPLACE");
+        words.extend(args.from(4).iter());
+        if deadline_ms.is_some() && !options.absolute {
+            words.push(b"ABSTTL");
         }
-        words.push(b"ABSTTL");
         ctx.effect(&words);
     }
     ctx.set_value(key, value, false);
