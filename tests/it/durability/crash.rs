@@ -5,11 +5,14 @@ use crate::harness::{Client, Random, Server, Value};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 const WRITERS: usize = 4;
 const ROUNDS: usize = 8;
+
+/// Acknowledged writes between two rewrites of the log.
+const STEPS_A_REWRITE: usize = 25;
 
 /// With everysec, what was acknowledged longer ago than this has to be there: the second that is promised, and more
 /// than any pause of a busy machine.
@@ -95,7 +98,7 @@ fn write(
     writer: usize,
     mut random: Random,
     model: Model,
-    done: &AtomicUsize,
+    done: &Sender<()>,
 ) -> Story {
     let mut story = Story {
         acknowledged: model,
@@ -116,7 +119,8 @@ fn write(
         }
         step.apply(&mut story.acknowledged);
         story.in_flight = None;
-        done.fetch_add(1, SeqCst);
+        // Nobody counts any more when the server is being killed.
+        let _ = done.send(());
     }
     story
 }
@@ -138,8 +142,7 @@ fn read(client: &mut Client, writer: usize) -> Model {
 
 /// Lets writers write to a server, which is killed when they have done enough.
 fn round(server: Server, models: Vec<Model>, random: &mut Random, steps: usize) -> Vec<Story> {
-    let done = AtomicUsize::new(0);
-    let gone = AtomicBool::new(false);
+    let (sender, done) = channel();
     std::thread::scope(|scope| {
         let writers: Vec<_> = models
             .into_iter()
@@ -147,28 +150,19 @@ fn round(server: Server, models: Vec<Model>, random: &mut Random, steps: usize) 
             .map(|(writer, model)| {
                 let mut client = server.client();
                 let random = Random::new(random.next());
-                let done = &done;
-                scope.spawn(move || write(&mut client, writer, random, model, done))
+                let sender = sender.clone();
+                scope.spawn(move || write(&mut client, writer, random, model, &sender))
             })
             .collect();
         let mut rewriter = server.client();
-        let gone = &gone;
-        scope.spawn(move || {
-            let bytes = crate::harness::client::request(&["BGREWRITEAOF"]);
-            while !gone.load(SeqCst)
-                && rewriter.stream().write_all(&bytes).is_ok()
-                && rewriter.try_read().is_ok()
-            {
-                std::thread::yield_now();
+        for number in 0..steps {
+            done.recv_timeout(JOB_WAIT).expect("the writers go on");
+            if number % STEPS_A_REWRITE == 0 {
+                // One under way is as good.
+                rewriter.call(["BGREWRITEAOF"]);
             }
-        });
-        let started = Instant::now();
-        while done.load(SeqCst) < steps {
-            assert!(started.elapsed() < JOB_WAIT, "the writers got stuck");
-            std::thread::yield_now();
         }
         drop(server);
-        gone.store(true, SeqCst);
         let join = |writer: std::thread::ScopedJoinHandle<'_, Story>| {
             writer.join().expect("a writer ends with its server")
         };

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Longest wait for a background job, far above any honest one.
-const JOB_WAIT: Duration = Duration::from_secs(60);
+const JOB_WAIT: Duration = Duration::from_secs(180);
 
 /// Settings of a server without a log that writes snapshots only when told to.
 const SNAPSHOT: &[&str] = &["--save", "", "--appendonly", "no"];
