@@ -14,6 +14,8 @@ pub struct ScriptId(u32);
 
 pub struct Script {
     pub sha: ScriptSha,
+    /// The digest as errors show it.
+    pub(super) name: [u8; 40],
     pub flags: ScriptFlags,
     pub source: Box<[u8]>,
     /// Its function's place in Lua's registry.
@@ -31,6 +33,7 @@ impl Script {
     ) -> Self {
         Self {
             sha,
+            name: sha.hex(),
             flags,
             source: source.into(),
             function,

@@ -28,12 +28,14 @@ impl ScriptSha {
     pub fn parse(text: &[u8]) -> Option<Self> {
         let text: &[u8; 40] = text.try_into().ok()?;
         let mut bytes = [0; 20];
+        let mut wrong = 0;
         for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
-            let high = char::from(pair[0]).to_digit(16)?;
-            let low = char::from(pair[1]).to_digit(16)?;
-            *byte = (high << 4 | low) as u8;
+            let (high, low) = (digit(pair[0]), digit(pair[1]));
+            // Looked at once at the end: a wrong digit is rare.
+            wrong |= high | low;
+            *byte = high << 4 | low & 0xF;
         }
-        Some(Self(bytes))
+        (wrong & 0xF0 == 0).then_some(Self(bytes))
     }
 
     /// In lower case.
@@ -45,6 +47,21 @@ impl ScriptSha {
         }
         text
     }
+}
+
+/// The value of a hexadecimal digit; 0xFF for any other byte.
+fn digit(byte: u8) -> u8 {
+    const VALUES: [u8; 256] = {
+        let mut values = [0xFF; 256];
+        let mut value = 0;
+        while value < 16 {
+            values[b"0123456789abcdef"[value] as usize] = value as u8;
+            values[b"0123456789ABCDEF"[value] as usize] = value as u8;
+            value += 1;
+        }
+        values
+    };
+    VALUES[usize::from(byte)]
 }
 
 /// How a script came to the machine.
@@ -152,13 +169,12 @@ impl Interpreter {
         out: &mut Reply,
     ) -> Ended {
         let script = self.cache.script(id);
-        let name = script.sha.hex();
         let work = Work::Script {
             function: script.function,
             keys,
             argv,
         };
-        self.machine.run(work, &name, host, out)
+        self.machine.run(work, &script.name, host, out)
     }
 
     /// Forgets all scripts.
