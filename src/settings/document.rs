@@ -14,7 +14,7 @@ const DIRECTIVES: &[(&str, &str, &str)] = &[
     (
         "user",
         r#"["viewer on >secret ~board:* +@read"]"#,
-        "Users of the access control list, one text for each, as in ACL SETUSER.",
+        "Accepted with a warning: the only user is default.",
     ),
     (
         "rename-command",

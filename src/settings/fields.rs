@@ -1,8 +1,7 @@
 //! The settings that the server reads, as plain typed fields.
 
 use super::choices::{
-    AclPubsubDefault, FsyncPolicy, LogLevel, MaxmemoryPolicy, ProtectedAction, SanitizePayload,
-    ShutdownFlags,
+    FsyncPolicy, LogLevel, MaxmemoryPolicy, ProtectedAction, SanitizePayload, ShutdownFlags,
 };
 use super::special::{EventFlags, OutputLimits, SavePoint};
 use super::value::Value;
@@ -48,9 +47,6 @@ pub struct Fields {
     // Access.
     /// Empty is no password.
     pub requirepass: Vec<u8>,
-    pub aclfile: Option<PathBuf>,
-    pub acl_pubsub_default: AclPubsubDefault,
-    pub acllog_max_len: usize,
     pub enable_debug_command: ProtectedAction,
     pub enable_protected_configs: ProtectedAction,
     pub enable_module_command: ProtectedAction,

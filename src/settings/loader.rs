@@ -97,6 +97,11 @@ impl Loader {
             }
             ("user", [_, ..]) => {
                 self.settings.users.push(note(place, args));
+                // Whoever relies on a user's limits must not believe that they hold.
+                self.warn(
+                    place,
+                    "'user' is accepted but has no effect in rankd".into(),
+                );
                 Ok(())
             }
             ("loadmodule", [path, ..]) => {
@@ -224,7 +229,8 @@ mod tests {
             [b"FLUSHALL".to_vec(), b"".to_vec()]
         );
         assert_eq!(settings.users()[0].words[0], b"bob");
-        assert_eq!(warnings, Vec::<String>::new());
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(warnings[0].contains("'user'"));
     }
 
     #[test]
@@ -252,7 +258,8 @@ mod tests {
             settings.renamed_commands()[0].words,
             [b"FLUSHALL".to_vec(), b"".to_vec()]
         );
-        assert_eq!(warnings, Vec::<String>::new());
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(warnings[0].contains("'user'"));
     }
 
     #[test]
@@ -369,6 +376,20 @@ mod tests {
         let dir = folder(&[("redis.conf", "include DIR/redis.conf\n")]);
         let error = load(&dir, "redis.conf").unwrap_err();
         assert!(error.contains("files include each other"), "{error}");
+    }
+
+    #[test]
+    fn access_control_that_is_not_in_force_warns() {
+        let dir = folder(&[(
+            "redis.conf",
+            "user default off\naclfile /users.acl\nacl-pubsub-default allchannels\n",
+        )]);
+        let (_, warnings) = load(&dir, "redis.conf").unwrap();
+        let names = ["user", "aclfile", "acl-pubsub-default"];
+        assert_eq!(warnings.len(), names.len(), "{warnings:?}");
+        for (name, warning) in names.iter().zip(&warnings) {
+            assert!(warning.ends_with(&format!("'{name}' is accepted but has no effect in rankd")));
+        }
     }
 
     #[test]
