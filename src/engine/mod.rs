@@ -52,6 +52,13 @@ const EXPIRE_CYCLE_KEYS_MAX: usize = 400;
 /// Values with at least this many heap bytes are dropped off the engine's path.
 const LAZY_FREE_BYTES_MIN: usize = 64 * 1024;
 
+/// Nodes of a stream above which it is so dropped, whatever their size (Redis: LAZYFREE_THRESHOLD).
+const LAZY_FREE_NODES_MAX: usize = 64;
+
+fn has_many_nodes(value: &Value) -> bool {
+    matches!(value, Value::Stream(stream) if stream.log().node_count() > LAZY_FREE_NODES_MAX)
+}
+
 /// Databases, settings, and all that commands share.
 pub struct Engine {
     pub store: Store,
@@ -678,7 +685,7 @@ impl Engine {
     /// Drops a value; a big one where it disturbs nobody.
     pub fn discard(&mut self, value: Option<Value>) {
         if let Some(value) = value
-            && value.memory_usage() >= LAZY_FREE_BYTES_MIN
+            && (value.memory_usage() >= LAZY_FREE_BYTES_MIN || has_many_nodes(&value))
         {
             self.outside.drop_later(Box::new(value));
         }

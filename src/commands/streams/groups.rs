@@ -133,7 +133,6 @@ pub fn create(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
     if stream.is_none() && !options.make {
         return Err(NO_KEY);
     }
-    if stream.is_none() {}
     if args.len() > 8 {
         return Err(syntax("XGROUP", args.arg(1)));
     }

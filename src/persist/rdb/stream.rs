@@ -206,9 +206,16 @@ fn decode_node(first: StreamId, bytes: &[u8]) -> Result<Node, RdbError> {
         let same = flags & SAME_FIELDS != 0;
         let fields = if same { names.len() } else { elements.count()? };
         words.clear();
-        for field in 0..fields {
-            words.push(if same { names[field] } else { elements.next()? });
-            words.push(elements.next()?);
+        if same {
+            for &name in &names {
+                words.push(name);
+                words.push(elements.next()?);
+            }
+        } else {
+            for _ in 0..fields {
+                words.push(elements.next()?);
+                words.push(elements.next()?);
+            }
         }
         let parts = if same { fields + 3 } else { 2 * fields + 4 };
         let rises = id >= first && last.is_none_or(|last| id > last);
