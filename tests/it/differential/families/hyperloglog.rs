@@ -34,6 +34,12 @@ const DAMAGE: &[&str] = &[
 ];
 
 fn write(words: &mut Words) -> Vec<Command> {
-    let damages = words.random().chance(3);
-    vec![words.command(if damages { DAMAGE } else { TEMPLATES })]
+    if !words.random().chance(3) {
+        return vec![words.command(TEMPLATES)];
+    }
+    // What Redis did before it met the damage stays, and here nothing does: so it is not built upon.
+    let damage = words.command(DAMAGE);
+    let with = |name: &str| vec![name.as_bytes().to_vec(), damage[1].clone()];
+    let after = ["PFCOUNT", "STRLEN", "DEL"].map(with);
+    [vec![damage], after.to_vec()].concat()
 }
