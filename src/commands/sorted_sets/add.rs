@@ -158,6 +158,10 @@ fn zincrby(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
     add(ctx, args.arg(1), args.from(2), Options::INCR)
 }
 
+/// For a board that fills what handles can address, which no memory of today reaches by chance.
+const FULL: CommandError =
+    CommandError::Text("ERR the sorted set is full: its members take 15 GiB");
+
 fn parse_score(text: &[u8]) -> Result<Score, CommandError> {
     parse_double(text)
         .and_then(Score::new)
@@ -171,6 +175,9 @@ pub fn add(ctx: &mut WriteCtx<'_>, key: &[u8], pairs: Args<'_>, options: Options
         parse_score(pairs.arg(position))?;
     }
     let change = |board: &mut SortedSet, lent: &mut Lent<'_>| {
+        if board.is_full() && !options.contains(Options::XX) {
+            return Err(FULL);
+        }
         if options.contains(Options::INCR) {
             increment(board, lent, key, (first_score, pairs.arg(1)), options)
         } else {
