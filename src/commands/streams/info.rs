@@ -186,9 +186,11 @@ pub fn consumers(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
         reply.bulk(&consumer.name);
         write_number(reply, "pending", consumer.pending().len() as u64);
         reply.bulk(b"idle");
-        reply.integer((now_ms - consumer.seen_ms).max(0));
+        reply.integer(now_ms.saturating_sub(consumer.seen_ms).max(0));
         reply.bulk(b"inactive");
-        let inactive_ms = consumer.active_ms.map(|active_ms| now_ms - active_ms);
+        let inactive_ms = consumer
+            .active_ms
+            .map(|active_ms| now_ms.saturating_sub(active_ms));
         reply.integer(inactive_ms.map_or(-1, |ms| ms.max(0)));
     }
     Ok(())

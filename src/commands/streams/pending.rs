@@ -153,7 +153,7 @@ impl<'a> Rows<'a> {
         let mark = ctx.reply.begin_array();
         let mut len = 0;
         let mut show = |id: StreamId, pending: &Pending| {
-            let idle_ms = now_ms - pending.delivered_ms;
+            let idle_ms = now_ms.saturating_sub(pending.delivered_ms);
             if self.idle_ms_min != 0 && idle_ms < self.idle_ms_min {
                 return len < self.count;
             }
@@ -237,7 +237,10 @@ impl Claim<'_> {
         let now_ms = lent.now.unix_ms();
         match old {
             None if !self.force => return Claimed::No,
-            Some(old) if self.idle_ms_min > 0 && now_ms - old.delivered_ms < self.idle_ms_min => {
+            Some(old)
+                if self.idle_ms_min > 0
+                    && now_ms.saturating_sub(old.delivered_ms) < self.idle_ms_min =>
+            {
                 return Claimed::No;
             }
             _ => {}
@@ -249,7 +252,7 @@ impl Claim<'_> {
             deliveries: match self.deliveries {
                 Some(deliveries) => deliveries,
                 None if self.just_id => before,
-                None => before + 1,
+                None => before.saturating_add(1).min(Pending::DELIVERIES_MAX),
             },
         };
         group.set_pending(id, pending);

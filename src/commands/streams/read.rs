@@ -416,7 +416,10 @@ impl Delivery<'_> {
                 continue;
             };
             pending.delivered_ms = now_ms;
-            pending.deliveries += 1;
+            pending.deliveries = pending
+                .deliveries
+                .saturating_add(1)
+                .min(Pending::DELIVERIES_MAX);
             group.set_pending(id, pending);
             log_claim(lent, group, self.group_name, id, &pending);
         }

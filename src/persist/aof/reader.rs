@@ -3,7 +3,7 @@
 //! Commands between MULTI and EXEC come as one group: a group without its end
 //! counts as cut off from its beginning on.
 
-use crate::limits::{BULK_LEN_MAX, LOG_ARGUMENTS_MAX};
+use crate::limits::{ARGUMENT_LEN_MAX, LOG_ARGUMENTS_MAX};
 use crate::persist::rdb::{Input, RdbError};
 use crate::resp::args::OwnedArgs;
 use std::io::{self, Read};
@@ -165,7 +165,7 @@ impl<R: Read> LogReader<R> {
                 return Err(RdbError::Corrupt("an argument that does not begin with $"));
             }
             let len = self.number()?;
-            if len > BULK_LEN_MAX {
+            if len > ARGUMENT_LEN_MAX {
                 return Err(RdbError::Corrupt(
                     "an argument longer than any that is taken",
                 ));

@@ -252,7 +252,8 @@ fn decode_group<R: Read>(
     for _ in 0..count {
         let id = id_of(input.take(16)?)?;
         let delivered_ms = input.i64()?;
-        if unclaimed.insert(id, (delivered_ms, input.len()?)).is_some() {
+        let deliveries = input.len()?.min(Pending::DELIVERIES_MAX);
+        if unclaimed.insert(id, (delivered_ms, deliveries)).is_some() {
             return Err(corrupt("an entry that is pending twice"));
         }
     }

@@ -445,7 +445,9 @@ fn foreign_things_are_named() {
 fn a_short_file_cannot_ask_for_much_memory() {
     // Each announces 2^40 of something and holds nothing.
     let huge = b"\x81\x00\x00\x01\x00\x00\x00\x00\x00";
-    for kind in [0u8, 1, 2, 3, 4, 5, 9, 10, 11, 12, 13, 14, 16, 17, 18, 20] {
+    for kind in [
+        0u8, 1, 2, 3, 4, 5, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+    ] {
         let mut bytes = b"REDIS0011".to_vec();
         bytes.push(kind);
         bytes.extend(b"\x01k");

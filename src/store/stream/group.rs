@@ -17,6 +17,11 @@ pub struct Pending {
     pub deliveries: u64,
 }
 
+impl Pending {
+    /// Most deliveries that are counted: what a RETRYCOUNT can say.
+    pub const DELIVERIES_MAX: u64 = i64::MAX as u64;
+}
+
 #[derive(Clone, Debug)]
 pub struct Consumer {
     pub name: Box<[u8]>,
@@ -47,6 +52,8 @@ pub struct Group {
     names: BTreeMap<Box<[u8]>, ConsumerId>,
     /// By id; None is free to be taken.
     consumers: Vec<Option<Consumer>>,
+    /// Ids that are free to be taken.
+    vacant: Vec<u32>,
 }
 
 impl Group {
@@ -96,13 +103,15 @@ impl Group {
             active_ms: None,
             pending: BTreeSet::new(),
         };
-        let free = self.consumers.iter().position(Option::is_none);
-        let index = free.unwrap_or(self.consumers.len());
-        if index == self.consumers.len() {
-            self.consumers.push(None);
-        }
-        self.consumers[index] = Some(consumer);
-        let id = ConsumerId(index as u32);
+        let index = match self.vacant.pop() {
+            Some(index) => index,
+            None => {
+                self.consumers.push(None);
+                self.consumers.len() as u32 - 1
+            }
+        };
+        self.consumers[index as usize] = Some(consumer);
+        let id = ConsumerId(index);
         slot.insert(id);
         (id, true)
     }
@@ -111,6 +120,7 @@ impl Group {
     pub fn remove_consumer(&mut self, name: &[u8]) -> Option<usize> {
         let id = self.names.remove(name)?;
         let consumer = self.consumers[id.0 as usize].take()?;
+        self.vacant.push(id.0);
         for entry in &consumer.pending {
             self.pending.remove(entry);
         }

@@ -88,7 +88,7 @@ impl Log {
         let first = *last.key();
         last.get_mut().push(first, id, words);
         self.len += 1;
-        self.entries_added += 1;
+        self.entries_added = self.entries_added.saturating_add(1);
         self.last_id = id;
     }
 

@@ -143,3 +143,29 @@ fn ids_follow_each_other() {
     assert_eq!(StreamId::MIN.previous(), None);
     assert_eq!(top.to_string(), "1-18446744073709551615");
 }
+
+#[test]
+fn a_consumer_may_take_the_place_of_one_that_went() {
+    let mut group = Group::new(StreamId::MIN, None);
+    let (first, _) = group.find_or_create(b"first", 1);
+    group.find_or_create(b"second", 1);
+    let entry = StreamId::new(1, 1);
+    let pending = Pending {
+        consumer: first,
+        delivered_ms: 5,
+        deliveries: 1,
+    };
+    group.set_pending(entry, pending);
+    assert_eq!(group.remove_consumer(b"first"), Some(1));
+    assert_eq!(group.remove_consumer(b"first"), None);
+    let (third, is_new) = group.find_or_create(b"third", 2);
+    assert!(is_new && third == first);
+    assert!(group.pending().is_empty() && group.consumer(third).pending().is_empty());
+    let (fourth, _) = group.find_or_create(b"fourth", 3);
+    assert!(fourth != third);
+    let names: Vec<_> = group.consumers().map(|one| one.name.to_vec()).collect();
+    assert_eq!(
+        names,
+        [b"fourth".to_vec(), b"second".to_vec(), b"third".to_vec()]
+    );
+}
