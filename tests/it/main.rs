@@ -8,6 +8,7 @@ mod differential;
 mod durability;
 mod glob_real;
 mod harness;
+mod linearizable;
 mod long_scripts;
 mod monitor;
 mod pause;
