@@ -1,10 +1,7 @@
 //! The settings that the server reads, as plain typed fields.
 
-use super::choices::{
-    FsyncPolicy, LogLevel, MaxmemoryPolicy, ProtectedAction, SanitizePayload, ShutdownFlags,
-};
+use super::choices::{FsyncPolicy, LogLevel, MaxmemoryPolicy, ProtectedAction, ShutdownFlags};
 use super::special::{EventFlags, OutputLimits, SavePoint};
-use super::value::Value;
 use std::path::PathBuf;
 
 /// A field bears the name of its setting, so that a search for either finds both;
@@ -38,9 +35,7 @@ pub struct Fields {
     pub dir: PathBuf,
     /// Background rounds a second.
     pub hz: u32,
-    pub dynamic_hz: bool,
     /// 1 to 10.
-    pub active_expire_effort: u32,
     pub shutdown_on_sigint: ShutdownFlags,
     pub shutdown_on_sigterm: ShutdownFlags,
 
@@ -49,7 +44,6 @@ pub struct Fields {
     pub requirepass: Vec<u8>,
     pub enable_debug_command: ProtectedAction,
     pub enable_protected_configs: ProtectedAction,
-    pub enable_module_command: ProtectedAction,
 
     // Limits of clients.
     pub client_output_buffer_limit: OutputLimits,
@@ -57,8 +51,6 @@ pub struct Fields {
     pub client_query_buffer_limit: usize,
     /// Bytes.
     pub proto_max_bulk_len: usize,
-    pub maxmemory_clients: ClientMemory,
-    pub tracking_table_max_keys: usize,
 
     // Memory.
     /// Bytes; 0 is no limit.
@@ -66,7 +58,6 @@ pub struct Fields {
     pub maxmemory_policy: MaxmemoryPolicy,
     pub maxmemory_samples: u32,
     /// 0 to 100.
-    pub maxmemory_eviction_tenacity: u32,
     pub lfu_log_factor: u32,
     /// Minutes.
     pub lfu_decay_time: u32,
@@ -74,8 +65,6 @@ pub struct Fields {
     pub lazyfree_lazy_eviction: bool,
     pub lazyfree_lazy_expire: bool,
     pub lazyfree_lazy_server_del: bool,
-    pub lazyfree_lazy_user_del: bool,
-    pub lazyfree_lazy_user_flush: bool,
 
     // Small encodings.
     pub zset_max_listpack_entries: usize,
@@ -90,7 +79,6 @@ pub struct Fields {
     pub set_max_listpack_value: usize,
     /// Entries when positive, a size class -1 to -5 (4 kb to 64 kb) when negative.
     pub list_max_listpack_size: i32,
-    pub list_compress_depth: u32,
     /// Bytes.
     pub stream_node_max_bytes: usize,
     pub stream_node_max_entries: u64,
@@ -119,20 +107,16 @@ pub struct Fields {
     pub rdbchecksum: bool,
     pub rdb_save_incremental_fsync: bool,
     pub stop_writes_on_bgsave_error: bool,
-    pub sanitize_dump_payload: SanitizePayload,
     /// Microseconds of delay for each key written, for tests; negative: keys for each microsecond.
     pub rdb_key_save_delay: i32,
     /// Microseconds of delay for each key loaded, for tests; negative: keys for each microsecond.
     pub key_load_delay: i32,
     /// Bytes.
-    pub loading_process_events_interval_bytes: usize,
-
     // Append-only log.
     pub appendonly: bool,
     pub appendfilename: PathBuf,
     pub appenddirname: PathBuf,
     pub appendfsync: FsyncPolicy,
-    pub no_appendfsync_on_rewrite: bool,
     /// Percent of growth; 0 is off.
     pub auto_aof_rewrite_percentage: u32,
     /// Bytes.
@@ -142,24 +126,4 @@ pub struct Fields {
     pub aof_timestamp_enabled: bool,
     pub aof_rewrite_incremental_fsync: bool,
     pub aof_disable_auto_gc: bool,
-}
-
-/// How much memory all clients' buffers may take together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ClientMemory {
-    #[default]
-    Unlimited,
-    Bytes(u64),
-    /// Of maxmemory, 1 to 100.
-    Percent(u32),
-}
-
-impl ClientMemory {
-    pub(super) fn from_value(value: &Value) -> ClientMemory {
-        match value.number::<i64>() {
-            0 => ClientMemory::Unlimited,
-            bytes if bytes > 0 => ClientMemory::Bytes(bytes as u64),
-            percent => ClientMemory::Percent(percent.unsigned_abs() as u32),
-        }
-    }
 }

@@ -258,8 +258,9 @@ mod tests {
             settings.renamed_commands()[0].words,
             [b"FLUSHALL".to_vec(), b"".to_vec()]
         );
-        assert_eq!(warnings.len(), 1, "{warnings:?}");
-        assert!(warnings[0].contains("'user'"));
+        assert_eq!(warnings.len(), 2, "{warnings:?}");
+        assert!(warnings[0].contains("'maxmemory-clients'"));
+        assert!(warnings[1].contains("'user'"));
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub use choices::{
     ShutdownFlags,
 };
 pub use error::LoadError;
-pub use fields::{ClientMemory, Fields};
+pub use fields::Fields;
 pub use loader::{Directive, Loader};
 pub use rewrite::Extent;
 pub use runtime::{Access, SetError};
@@ -291,7 +291,6 @@ mod tests {
             }
         );
         assert_eq!(settings.unixsocket, None);
-        assert_eq!(settings.maxmemory_clients, ClientMemory::Unlimited);
         assert_eq!(settings.list_max_listpack_size, -2);
         assert_eq!(settings.logfile, None);
     }

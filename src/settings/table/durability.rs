@@ -61,8 +61,7 @@ pub(super) const SNAPSHOTS: Section = Section {
             SanitizePayload::NAMES,
             "no",
             "Which payloads are checked in depth when loaded: no, yes, or those of clients.",
-        )
-        .used(|f, v| f.sanitize_dump_payload = SanitizePayload::from_name(v.choice())),
+        ),
         Spec::switch(
             "rdb-del-sync-files",
             "no",
@@ -115,8 +114,7 @@ pub(super) const LOG: Section = Section {
             "no-appendfsync-on-rewrite",
             "no",
             "Whether the log is not forced to disk while it is rewritten or a snapshot is written.",
-        )
-        .used(|f, v| f.no_appendfsync_on_rewrite = v.bool()),
+        ),
         Spec::integer(
             "auto-aof-rewrite-percentage",
             (0, INT_MAX),

@@ -36,8 +36,7 @@ pub(super) const MEMORY: Section = Section {
             (0, 100),
             "10",
             "How long a command may be held up by eviction: 0 shortest, 100 without limit.",
-        )
-        .used(|f, v| f.maxmemory_eviction_tenacity = v.number()),
+        ),
         Spec::integer(
             "lfu-log-factor",
             (0, INT_MAX),
@@ -110,8 +109,7 @@ pub(super) const EXPIRY: Section = Section {
             (1, 10),
             "1",
             "How hard the background looks for expired keys, 1 to 10.",
-        )
-        .used(|f, v| f.active_expire_effort = v.number()),
+        ),
         Spec::switch(
             "lazyfree-lazy-eviction",
             "no",
@@ -134,14 +132,12 @@ pub(super) const EXPIRY: Section = Section {
             "lazyfree-lazy-user-del",
             "no",
             "Whether DEL frees as UNLINK does.",
-        )
-        .used(|f, v| f.lazyfree_lazy_user_del = v.bool()),
+        ),
         Spec::switch(
             "lazyfree-lazy-user-flush",
             "no",
             "Whether FLUSHALL and FLUSHDB without a word mean ASYNC.",
-        )
-        .used(|f, v| f.lazyfree_lazy_user_flush = v.bool()),
+        ),
     ],
 };
 
@@ -221,8 +217,7 @@ pub(super) const ENCODINGS: Section = Section {
             (0, INT_MAX),
             "0",
             "Nodes at each end of a list that are never compressed; 0 compresses none.",
-        )
-        .used(|f, v| f.list_compress_depth = v.number()),
+        ),
         Spec::memory(
             "stream-node-max-bytes",
             (0, LONG_MAX as u64),

@@ -1,7 +1,6 @@
 //! Listening, and what a connection may ask for.
 
 use super::Section;
-use crate::settings::fields::ClientMemory;
 use crate::settings::spec::{INT_MAX, Kind, LONG_MAX, PORT_MAX, Spec, UINT_MAX};
 use crate::settings::value::Value;
 
@@ -136,8 +135,7 @@ pub(super) const CLIENTS: Section = Section {
             "0",
             "Memory for the buffers of all clients together, in bytes or as a share of maxmemory \
              such as 5%; beyond it the largest clients are disconnected. 0 is no limit.",
-        )
-        .used(|f, v| f.maxmemory_clients = ClientMemory::from_value(v)),
+        ),
         Spec::integer(
             "tracking-table-max-keys",
             (0, LONG_MAX),
@@ -145,7 +143,6 @@ pub(super) const CLIENTS: Section = Section {
             "Keys remembered for client-side caching; beyond it old ones are invalidated. 0 is no \
              limit.",
         )
-        .unsigned()
-        .used(|f, v| f.tracking_table_max_keys = v.number()),
+        .unsigned(),
     ],
 };

@@ -68,8 +68,7 @@ pub(super) const GENERAL: Section = Section {
             "dynamic-hz",
             "yes",
             "Whether many connections raise hz by themselves.",
-        )
-        .used(|f, v| f.dynamic_hz = v.bool()),
+        ),
         Spec::kind(
             "shutdown-on-sigint",
             Kind::ShutdownFlags(ShutdownFlags::NAMES),
@@ -322,8 +321,7 @@ pub(super) const TESTING: Section = Section {
             "512kb",
             "Bytes loaded between two looks at the connections.",
         )
-        .hidden()
-        .used(|f, v| f.loading_process_events_interval_bytes = v.number()),
+        .hidden(),
         Spec::switch(
             "use-exit-on-panic",
             "no",
