@@ -52,8 +52,9 @@ pub const OUTPUT_KEPT_MAX: usize = 64 * 1024;
 /// Requests that one batch runs before others get their turn.
 pub const BATCH_REQUESTS_MAX: usize = 1024;
 
-/// Requests after which a batch that could not look ahead tries again.
-pub const LOOK_AHEAD_RETRY_REQUESTS: usize = 16;
+/// Requests of a batch that are looked at together before they run, and after which a batch that could not look ahead
+/// tries again; more would push each other out of the nearest cache.
+pub const LOOK_AHEAD_REQUESTS_MAX: usize = 16;
 
 /// Bytes of replies after which a batch ends likewise.
 pub const BATCH_OUTPUT_MAX: usize = 1024 * 1024;

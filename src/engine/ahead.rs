@@ -6,12 +6,11 @@
 
 use super::Engine;
 use super::table::{Command, Lookup};
+use crate::limits::LOOK_AHEAD_REQUESTS_MAX;
 use crate::resp::glimpse::glimpse;
 use crate::store::keyspace::Touch;
 use crate::store::value::ValueRef;
 
-/// Requests looked at together; more would push each other out of the nearest cache.
-const REQUESTS_MAX: usize = 16;
 /// Different keys that are worth the effort.
 const KEYS_MIN: usize = 3;
 
@@ -20,14 +19,14 @@ impl Engine {
     /// themselves. Returns after how many requests to look again.
     pub fn look_ahead(&self, db: usize, command: &Command, input: &[u8], now_ms: i64) -> usize {
         if command.lookup == Lookup::Unknown {
-            return REQUESTS_MAX;
+            return LOOK_AHEAD_REQUESTS_MAX;
         }
-        let mut keys: [&[u8]; REQUESTS_MAX] = [&[]; REQUESTS_MAX];
+        let mut keys: [&[u8]; LOOK_AHEAD_REQUESTS_MAX] = [&[]; LOOK_AHEAD_REQUESTS_MAX];
         let mut members = keys;
         let mut count = 0;
         let mut same_key = true;
         let mut rest = input;
-        while count < REQUESTS_MAX
+        while count < LOOK_AHEAD_REQUESTS_MAX
             && let Some(seen) = glimpse(rest)
         {
             keys[count] = seen.first;
@@ -35,13 +34,13 @@ impl Engine {
             same_key &= seen.first == keys[0];
             if count == 1 && same_key && command.lookup == Lookup::Key {
                 // The last request has just brought this key near.
-                return REQUESTS_MAX;
+                return LOOK_AHEAD_REQUESTS_MAX;
             }
             rest = &rest[seen.len..];
             count += 1;
         }
         let Some(db) = self.store.db(db) else {
-            return REQUESTS_MAX;
+            return LOOK_AHEAD_REQUESTS_MAX;
         };
         if !same_key {
             if count >= KEYS_MIN {

@@ -412,7 +412,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             (Some(engine), Some(session), Some(command)) => {
                 engine.look_ahead(session.db, command, &self.input[position..], now.unix_ms())
             }
-            _ => limits::LOOK_AHEAD_RETRY_REQUESTS,
+            _ => limits::LOOK_AHEAD_REQUESTS_MAX,
         }
     }
 

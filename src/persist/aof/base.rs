@@ -57,7 +57,7 @@ impl CommandEncoder {
         self.command(&[b"SELECT", index.to_string().as_bytes()]);
     }
 
-    /// Writes a key with its value and its deadline; false for a type that cannot be written.
+    /// Writes a key with its value and its deadline.
     pub fn entry(&mut self, entry: &Entry<'_>) {
         let key = entry.key;
         let mut scratch = Scratch::default();

@@ -118,7 +118,7 @@ pub(super) fn decode<R: Read>(input: &mut Input<R>, layout: Layout) -> Result<St
         let first = id_of(input.string()?)?;
         let node = decode_node(first, input.string()?)?;
         if !stream.log_mut().push_node(first, node) {
-            return Err(corrupt("entries of a stream that are not in order"));
+            return Err(corrupt("nodes of a stream that are not in order"));
         }
     }
     let log = stream.log_mut();
