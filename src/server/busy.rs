@@ -102,6 +102,7 @@ pub fn answer(
             tracing::warn!(
                 "User requested shutdown while a script keeps the server: leaving at once"
             );
+            shared.listeners.close();
             std::process::exit(0);
         }
         "hello" => greet(

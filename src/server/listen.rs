@@ -44,6 +44,15 @@ impl Listeners {
         Ok(listeners)
     }
 
+    /// Accepts no more. Called before the first connection of a server that ends is closed, so that whoever sees that
+    /// is refused and not left with a connection that nobody serves.
+    pub fn close(&self) {
+        self.open
+            .lock()
+            .drain(..)
+            .for_each(|listener| stop_listening(&listener));
+    }
+
     /// The port in use, when there is one.
     pub fn port(&self) -> Option<u16> {
         let open = self.open.lock();

@@ -55,6 +55,7 @@ pub struct Shared {
     /// Number of network threads; with one, every batch runs alone on the engine.
     pub threads: usize,
     pub shutdown: watch::Sender<Option<ShutdownOptions>>,
+    pub listeners: Arc<listen::Listeners>,
     /// Connections being served, those about to end included.
     pub connections: AtomicUsize,
     /// Most connections at once, as the setting stands.

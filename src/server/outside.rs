@@ -33,7 +33,7 @@ pub struct Process {
     pub busy: Arc<Busy>,
     pub log: Arc<Log>,
     pub jobs: Arc<Jobs>,
-    pub listeners: Listeners,
+    pub listeners: Arc<Listeners>,
 }
 
 impl Outside for Process {
@@ -69,6 +69,7 @@ impl Outside for Process {
     }
 
     fn shut_down(&mut self, options: ShutdownOptions) {
+        self.listeners.close();
         self.shutdown.send_replace(Some(options));
     }
 

@@ -257,6 +257,7 @@ fn build(
     log.set_keeps_history(settings.aof_disable_auto_gc);
     let jobs = Arc::new(Jobs::default());
     let tcp_port = listeners.port().unwrap_or(0);
+    let listeners = Arc::new(listeners);
     let process = Process {
         log: log.clone(),
         jobs: jobs.clone(),
@@ -266,7 +267,7 @@ fn build(
         connections_max: connections_max.clone(),
         shutdown: shutdown.clone(),
         startup_bytes: outside::allocated_bytes(),
-        listeners,
+        listeners: listeners.clone(),
     };
     let identity = Identity {
         run_id: hex40(&mut random),
@@ -302,6 +303,7 @@ fn build(
         busy,
         threads,
         shutdown,
+        listeners,
         connections: AtomicUsize::new(0),
         connections_max,
         random: session_random,

@@ -80,6 +80,11 @@ fn play_last(server: &Server, run: &[&str]) -> Vec<String> {
     told.push(other.call(["FUNCTION", "KILL"]).show());
     other.send(["SHUTDOWN", "NOSAVE"]);
     told.push(format!("closed: {}", other.is_closed()));
+    let again = std::net::TcpStream::connect(("127.0.0.1", server.port()));
+    told.push(format!(
+        "again: {:?}",
+        again.map(drop).map_err(|error| error.kind())
+    ));
     told
 }
 
