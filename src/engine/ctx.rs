@@ -91,6 +91,11 @@ impl<'a> ReadCtx<'a> {
         }
     }
 
+    /// A walk met a key past its deadline: whoever is alone on the engine next removes it.
+    pub fn met_expired(&mut self, key: &[u8]) {
+        self.session.met_expired.push(key.into());
+    }
+
     /// The value of a key without counting or marking it.
     pub fn peek(&self, key: &[u8]) -> Option<ValueRef<'a>> {
         self.db().get(key, self.now.unix_ms())

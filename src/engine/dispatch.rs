@@ -311,6 +311,9 @@ impl Engine {
             }
         }
         self.effects.end_group();
+        if !session.met_expired.is_empty() {
+            self.expire_met_keys(session, started);
+        }
         if log.block.is_none() && self.effects.offset() != offset {
             session.write_offset = self.effects.offset();
         }
@@ -453,7 +456,7 @@ impl Engine {
         args: Args<'_>,
         now: Moment,
     ) {
-        if self.db(session.db).expires_len() == 0 || session.origin == Origin::Replay {
+        if self.db(session.db).expires_len() == 0 || self.keeps_expired_keys(session, now) {
             return;
         }
         let now_ms = now.unix_ms();
@@ -466,6 +469,28 @@ impl Engine {
         for key in due {
             self.expire(session.db, &key);
         }
+    }
+
+    /// Removes the expired keys that a walk met. Each stands for itself in the effect stream, unless a transaction
+    /// or a script is under way.
+    pub fn expire_met_keys(&mut self, session: &mut Session, now: Moment) {
+        let keys = std::mem::take(&mut session.met_expired);
+        if self.keeps_expired_keys(session, now) {
+            return;
+        }
+        for key in keys {
+            // Between a shared and an exclusive hold of the engine it may have been set anew.
+            if self.db(session.db).is_expired(&key, now.unix_ms()) {
+                self.expire(session.db, &key);
+            }
+        }
+    }
+
+    /// Whether keys past their deadline stay: their removal is to come from elsewhere, or nothing may change now.
+    fn keeps_expired_keys(&self, session: &Session, now: Moment) -> bool {
+        session.origin == Origin::Replay
+            || self.read_only_replica
+            || self.pause_at(now.unix_ms()).is_some()
     }
 
     /// Lets a client wait for the keys of `block`.

@@ -68,6 +68,8 @@ pub struct Session {
     pub write_offset: u64,
     /// What the peer said of itself, should it come to follow.
     pub follow_terms: FollowTerms,
+    /// Keys past their deadline that a walk of this session met; they are removed when its handler is done.
+    pub met_expired: Vec<Box<[u8]>>,
     /// The running script must not write.
     pub script_read_only: bool,
     /// The running script may use memory beyond maxmemory.
@@ -96,6 +98,7 @@ impl Session {
             random,
             write_offset: 0,
             follow_terms: FollowTerms::default(),
+            met_expired: Vec::new(),
             script_read_only: false,
             script_allows_oom: false,
             script_has_written: false,

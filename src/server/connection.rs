@@ -474,7 +474,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
         let outcome = match guard.hold(access) {
             Hold::Shared(engine) => {
-                engine.execute_shared(session, resolved, args, &mut self.output, now)
+                let outcome = engine.execute_shared(session, resolved, args, &mut self.output, now);
+                if !session.met_expired.is_empty() {
+                    match guard.hold(Access::Exclusive) {
+                        Hold::Exclusive(engine) => engine.expire_met_keys(session, *now),
+                        // The expiry cycle will find them.
+                        Hold::Shared(_) | Hold::Busy => session.met_expired.clear(),
+                    }
+                }
+                outcome
             }
             Hold::Exclusive(engine) => {
                 match engine.execute(session, resolved, args, &mut self.output, now) {

@@ -114,12 +114,17 @@ fn randomkey(ctx: &mut ReadCtx<'_>, _args: Args<'_>) -> Handled {
             ctx.reply.bulk(key);
             return Ok(());
         }
+        ctx.met_expired(key);
     }
     // Nearly all keys are past their deadlines: look for one that is not.
-    match db.iter().find(|entry| !entry.is_expired(now_ms)) {
-        Some(entry) => ctx.reply.bulk(entry.key),
-        None => ctx.reply.null(),
+    for entry in db.iter() {
+        if !entry.is_expired(now_ms) {
+            ctx.reply.bulk(entry.key);
+            return Ok(());
+        }
+        ctx.met_expired(entry.key);
     }
+    ctx.reply.null();
     Ok(())
 }
 
@@ -200,18 +205,25 @@ fn scan(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
     let db = ctx.db();
     let mut found = Vec::new();
     let next = db.scan(cursor, options.count, |entry| {
+        if !options.matches(entry.key) {
+            return;
+        }
+        if entry.is_expired(now_ms) {
+            ctx.met_expired(entry.key);
+            return;
+        }
         let of_kind = options
             .kind
             .is_none_or(|kind| kind.eq_ignore_ascii_case(entry.value.kind().name().as_bytes()));
-        if of_kind && options.matches(entry.key) && !entry.is_expired(now_ms) {
-            found.push(entry.key.to_vec());
+        if of_kind {
+            found.push(entry.key);
         }
     });
     ctx.reply.array(2);
     ctx.reply.bulk(next.to_string().as_bytes());
     ctx.reply.array(found.len());
     for key in found {
-        ctx.reply.bulk(&key);
+        ctx.reply.bulk(key);
     }
     Ok(())
 }

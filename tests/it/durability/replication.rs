@@ -2,9 +2,10 @@
 
 use super::{JOB_WAIT, LOG, SNAPSHOT, digest, fill, folder, info, shut_down, start, wait_for};
 use crate::harness::server::Real;
-use crate::harness::{Server, Value};
+use crate::harness::{Client, Server, Value};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::net::TcpStream;
 use std::process::Command;
 use std::time::Instant;
 
@@ -36,11 +37,8 @@ fn commands_until(reader: &mut impl BufRead, last: &str) -> Vec<String> {
     }
 }
 
-#[test]
-fn psync_gets_a_snapshot_and_the_stream_from_there_on() {
-    let server = Server::start();
-    let mut client = server.client();
-    client.line("SET before 1");
+/// A peer that follows, and what it reads behind the snapshot; the snapshot; the id that it was told.
+fn follow(server: &Server) -> (Client, BufReader<TcpStream>, Vec<u8>, String) {
     let mut peer = server.client();
     peer.send(["PSYNC", "?", "-1"]);
     let stream = peer.stream().try_clone().expect("a second handle");
@@ -49,7 +47,7 @@ fn psync_gets_a_snapshot_and_the_stream_from_there_on() {
     reader.read_line(&mut line).expect("an answer");
     let words: Vec<&str> = line.split_whitespace().collect();
     assert_eq!((words.len(), words[0]), (3, "+FULLRESYNC"), "{line}");
-    assert_eq!(words[1], info(&mut client, "replication", "master_replid"));
+    let id = words[1].to_string();
     // Lines without anything only show that the link lives.
     while line.trim().is_empty() || line.starts_with('+') {
         line.clear();
@@ -58,6 +56,72 @@ fn psync_gets_a_snapshot_and_the_stream_from_there_on() {
     let len: usize = line[1..].trim().parse().expect("a length");
     let mut snapshot = vec![0; len];
     reader.read_exact(&mut snapshot).expect("the snapshot");
+    (peer, reader, snapshot, id)
+}
+
+#[test]
+fn walks_remove_the_expired_keys_they_meet() {
+    for threads in ["1", "2"] {
+        let server =
+            Server::start_with(&["--io-threads", threads, "--enable-debug-command", "yes"]);
+        let mut client = server.client();
+        client.line("DEBUG SET-ACTIVE-EXPIRE 0");
+        let (_peer, mut reader, ..) = follow(&server);
+        let mut expect = |client: &mut Client, walk: &[&str], effects: &[&str]| {
+            client.line("MSET a 1 b 2");
+            client.line("PEXPIRE a 1");
+            client.line("PEXPIRE b 1");
+            wait_until_over(client, 2);
+            for line in walk {
+                client.line(line);
+            }
+            client.line("SET mark end");
+            let lines = commands_until(&mut reader, "mark end");
+            let after = lines
+                .iter()
+                .rposition(|line| line.starts_with("PEXPIREAT b"));
+            let mut seen = lines[after.expect("the deadline is logged") + 1..].to_vec();
+            seen.pop();
+            if !seen.contains(&"EXEC".to_string()) {
+                seen.sort();
+            }
+            assert_eq!(seen, effects, "{walk:?} with {threads} threads");
+            client.line("FLUSHALL");
+        };
+        expect(&mut client, &["RANDOMKEY"], &["DEL a", "DEL b"]);
+        expect(&mut client, &["SCAN 0 TYPE hash"], &["DEL a", "DEL b"]);
+        expect(&mut client, &["SCAN 0 MATCH b"], &["DEL b"]);
+        let inside = ["MULTI", "SCAN 0 MATCH a", "INCR n", "EXEC"];
+        expect(&mut client, &inside, &["MULTI", "DEL a", "INCR n", "EXEC"]);
+        // Nothing is removed while writes are held back.
+        let paused = [
+            "CLIENT PAUSE 100000 WRITE",
+            "SCAN 0",
+            "GET a",
+            "CLIENT UNPAUSE",
+        ];
+        expect(&mut client, &paused, &[]);
+    }
+}
+
+/// Waits until `wait_ms` milliseconds of the server's clock are over.
+fn wait_until_over(client: &mut Client, wait_ms: u64) {
+    let mut now_us = || {
+        let words = client.line("TIME").items();
+        let number = |index: usize| words[index].text().parse::<u64>().expect("a number");
+        number(0) * 1_000_000 + number(1)
+    };
+    let start_us = now_us();
+    while now_us() <= start_us + wait_ms * 1_000 {}
+}
+
+#[test]
+fn psync_gets_a_snapshot_and_the_stream_from_there_on() {
+    let server = Server::start();
+    let mut client = server.client();
+    client.line("SET before 1");
+    let (mut peer, mut reader, snapshot, id) = follow(&server);
+    assert_eq!(id, info(&mut client, "replication", "master_replid"));
     assert!(snapshot.starts_with(b"REDIS0010"));
     client.line("SET after 2");
     client.line("SELECT 3");
