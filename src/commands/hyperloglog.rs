@@ -22,7 +22,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::HYPERLOGLOG,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::INSERT))],
         tips: &[],
-        syntax: "key [element [element ...]]",
+        syntax: "key#0 [element...]",
         run: Run::Write(pfadd),
     },
     CommandSpec {
@@ -39,7 +39,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             ..KeySpec::range(1, -1, 1, KeyFlags::RW.union(KeyFlags::ACCESS))
         }],
         tips: &[],
-        syntax: "key [key ...]",
+        syntax: "key#0...",
         run: Run::Write(pfcount),
     },
     CommandSpec {
@@ -53,7 +53,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::HYPERLOGLOG,
         keys: &[KeySpec::one(2, KeyFlags::RW.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "subcommand key",
+        syntax: "subcommand key#0",
         run: Run::Write(pfdebug),
     },
     CommandSpec {
@@ -73,7 +73,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeySpec::range(2, -1, 1, KeyFlags::RO.union(KeyFlags::ACCESS)),
         ],
         tips: &[],
-        syntax: "destkey [sourcekey [sourcekey ...]]",
+        syntax: "destkey#0 [sourcekey#1...]",
         run: Run::Write(pfmerge),
     },
     CommandSpec {

@@ -38,7 +38,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::empty(),
         keys: &[],
         tips: &[],
-        syntax: "[SCHEDULE]",
+        syntax: "[SCHEDULE@3.2.2]",
         run: Run::Control(bgsave),
     },
     CommandSpec {
@@ -80,7 +80,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::KEYSPACE,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &["nondeterministic_output"],
-        syntax: "key",
+        syntax: "key#0",
         run: Run::Read(dump),
     },
     CommandSpec {
@@ -94,7 +94,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::KEYSPACE.union(Categories::DANGEROUS),
         keys: &[KeySpec::one(1, KeyFlags::OW.union(KeyFlags::UPDATE))],
         tips: &[],
-        syntax: "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
+        syntax: "key#0 ttl:integer serialized-value [REPLACE@3.0.0] [ABSTTL@5.0.0] [IDLETIME=seconds:integer@5.0.0] [FREQ=frequency:integer@5.0.0]",
         run: Run::Write(restore),
     },
 ];

@@ -21,7 +21,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::empty(),
         keys: &[],
         tips: &[],
-        syntax: "pattern [pattern ...]",
+        syntax: "pattern:pattern...",
         run: Run::Control(psubscribe),
     },
     CommandSpec {
@@ -64,7 +64,7 @@ pub const COMMANDS: &[CommandSpec] = &[
                 categories: Categories::empty(),
                 keys: &[],
                 tips: &[],
-                syntax: "[pattern]",
+                syntax: "[pattern:pattern]",
                 run: Run::Read(pubsub_shardchannels),
             },
             CommandSpec {
@@ -92,7 +92,7 @@ pub const COMMANDS: &[CommandSpec] = &[
                 categories: Categories::empty(),
                 keys: &[],
                 tips: &[],
-                syntax: "[pattern]",
+                syntax: "[pattern:pattern]",
                 run: Run::Read(pubsub_channels),
             },
             CommandSpec {
@@ -120,7 +120,7 @@ pub const COMMANDS: &[CommandSpec] = &[
                 categories: Categories::empty(),
                 keys: &[],
                 tips: &[],
-                syntax: "[channel [channel ...]]",
+                syntax: "[channel...]",
                 run: Run::Read(pubsub_numsub),
             },
             CommandSpec {
@@ -134,7 +134,7 @@ pub const COMMANDS: &[CommandSpec] = &[
                 categories: Categories::empty(),
                 keys: &[],
                 tips: &[],
-                syntax: "[shardchannel [shardchannel ...]]",
+                syntax: "[shardchannel...]",
                 run: Run::Read(pubsub_shardnumsub),
             },
         ]),
@@ -150,7 +150,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::empty(),
         keys: &[],
         tips: &[],
-        syntax: "[pattern [pattern ...]]",
+        syntax: "[pattern:pattern...]",
         run: Run::Control(punsubscribe),
     },
     CommandSpec {
@@ -180,7 +180,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::empty(),
         keys: &[KeySpec::range(1, -1, 1, KeyFlags::NOT_KEY)],
         tips: &[],
-        syntax: "shardchannel [shardchannel ...]",
+        syntax: "shardchannel...",
         run: Run::Control(ssubscribe),
     },
     CommandSpec {
@@ -194,7 +194,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::empty(),
         keys: &[],
         tips: &[],
-        syntax: "channel [channel ...]",
+        syntax: "channel...",
         run: Run::Control(subscribe),
     },
     CommandSpec {
@@ -208,7 +208,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::empty(),
         keys: &[KeySpec::range(1, -1, 1, KeyFlags::NOT_KEY)],
         tips: &[],
-        syntax: "[shardchannel [shardchannel ...]]",
+        syntax: "[shardchannel...]",
         run: Run::Control(sunsubscribe),
     },
     CommandSpec {
@@ -222,7 +222,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::empty(),
         keys: &[],
         tips: &[],
-        syntax: "[channel [channel ...]]",
+        syntax: "[channel...]",
         run: Run::Control(unsubscribe),
     },
 ];

@@ -38,7 +38,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::empty(),
         keys: &[],
         tips: &[],
-        syntax: "replicationid offset",
+        syntax: "replicationid offset:integer",
         run: Run::Control(psync),
     },
     CommandSpec {
@@ -69,7 +69,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::empty(),
         keys: &[],
         tips: &[],
-        syntax: "<host port | NO ONE>",
+        syntax: "args<host-port(host port:integer) | no-one(NO ONE)>",
         run: Run::Control(replicaof),
     },
     CommandSpec {
@@ -84,7 +84,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::empty(),
         keys: &[],
         tips: &[],
-        syntax: "<host port | NO ONE>",
+        syntax: "args<host-port(host port:integer) | no-one(NO ONE)>",
         run: Run::Control(replicaof),
     },
     CommandSpec {
@@ -112,7 +112,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::CONNECTION,
         keys: &[],
         tips: &["request_policy:all_shards", "response_policy:agg_min"],
-        syntax: "numreplicas timeout",
+        syntax: "numreplicas:integer timeout:integer",
         run: Run::Control(wait),
     },
     CommandSpec {
@@ -126,7 +126,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::CONNECTION,
         keys: &[],
         tips: &["request_policy:all_shards", "response_policy:agg_min"],
-        syntax: "numlocal numreplicas timeout",
+        syntax: "numlocal:integer numreplicas:integer timeout:integer",
         run: Run::Control(waitaof),
     },
     CommandSpec {

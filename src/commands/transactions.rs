@@ -78,7 +78,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::TRANSACTION,
         keys: &[KeySpec::range(1, -1, 1, KeyFlags::RO)],
         tips: &[],
-        syntax: "key [key ...]",
+        syntax: "key#0...",
         run: Run::Control(watch),
     },
 ];

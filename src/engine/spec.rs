@@ -46,7 +46,7 @@ pub struct CommandSpec {
     pub categories: Categories,
     pub keys: &'static [KeySpec],
     pub tips: &'static [&'static str],
-    /// The arguments after the name, in the notation of the Redis manual.
+    /// The arguments after the name; `commands/server/command/arguments.rs` explains the notation.
     pub syntax: &'static str,
     pub run: Run,
 }

@@ -30,7 +30,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::BITMAP,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key [start end [BYTE | BIT]]",
+        syntax: "key#0 [range(start:integer end:integer [unit<BYTE | BIT>@7.0.0])]",
         run: Run::Read(search::bitcount),
     },
     CommandSpec {
@@ -52,7 +52,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             )
         }],
         tips: &[],
-        syntax: "key [GET encoding offset | [OVERFLOW <WRAP | SAT | FAIL>] <SET encoding offset value | INCRBY encoding offset increment> [GET encoding offset | [OVERFLOW <WRAP | SAT | FAIL>] <SET encoding offset value | INCRBY encoding offset increment> ...]]",
+        syntax: "key#0 [operation<GET=get-block(encoding offset:integer) | write([OVERFLOW=overflow-block<WRAP | SAT | FAIL>] write-operation<SET=set-block(encoding offset:integer value:integer) | INCRBY=incrby-block(encoding offset:integer increment:integer)>)>...]",
         run: Run::Write(fields::bitfield),
     },
     CommandSpec {
@@ -66,7 +66,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::BITMAP,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key [GET encoding offset [GET encoding offset ...]]",
+        syntax: "key#0 [GET=get-block(encoding offset:integer)&...]",
         run: Run::Read(fields::bitfield_ro),
     },
     CommandSpec {
@@ -83,7 +83,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeySpec::range(3, -1, 1, KeyFlags::RO.union(KeyFlags::ACCESS)),
         ],
         tips: &[],
-        syntax: "<AND | OR | XOR | NOT> destkey key [key ...]",
+        syntax: "operation<AND | OR | XOR | NOT> destkey#0 key#1...",
         run: Run::Write(combine::bitop),
     },
     CommandSpec {
@@ -97,7 +97,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::BITMAP,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key bit [start [end [BYTE | BIT]]]",
+        syntax: "key#0 bit:integer [range(start:integer [end-unit-block(end:integer [unit<BYTE | BIT>@7.0.0])])]",
         run: Run::Read(search::bitpos),
     },
     CommandSpec {
@@ -111,7 +111,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::BITMAP,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key offset",
+        syntax: "key#0 offset:integer",
         run: Run::Read(getbit),
     },
     CommandSpec {
@@ -128,7 +128,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RW.union(KeyFlags::ACCESS.union(KeyFlags::UPDATE)),
         )],
         tips: &[],
-        syntax: "key offset value",
+        syntax: "key#0 offset:integer value:integer",
         run: Run::Write(setbit),
     },
 ];

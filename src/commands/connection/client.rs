@@ -35,7 +35,7 @@ pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
             categories: Categories::CONNECTION,
             keys: &[],
             tips: &[],
-            syntax: "<ON | OFF>",
+            syntax: "enabled<ON | OFF>",
             run: Run::Read(client_no_touch),
         },
         CommandSpec {
@@ -49,7 +49,7 @@ pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
             categories: Categories::CONNECTION,
             keys: &[],
             tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
-            syntax: "<LIB-NAME libname | LIB-VER libver>",
+            syntax: "attr<LIB-NAME=libname | LIB-VER=libver>",
             run: Run::Read(client_setinfo),
         },
         CommandSpec {
@@ -63,7 +63,7 @@ pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
             categories: Categories::CONNECTION,
             keys: &[],
             tips: &[],
-            syntax: "client-id [TIMEOUT | ERROR]",
+            syntax: "client-id:integer [unblock-type<TIMEOUT | ERROR>]",
             run: Run::Control(client_unblock),
         },
         CommandSpec {
@@ -105,7 +105,7 @@ pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
             categories: Categories::CONNECTION,
             keys: &[],
             tips: &[],
-            syntax: "<ON | OFF>",
+            syntax: "enabled<ON | OFF>",
             run: Run::Read(client_no_evict),
         },
         CommandSpec {
@@ -119,7 +119,7 @@ pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
             categories: Categories::CONNECTION,
             keys: &[],
             tips: &[],
-            syntax: "<ON | OFF | SKIP>",
+            syntax: "action<ON | OFF | SKIP>",
             run: Run::Read(client_reply),
         },
         CommandSpec {
@@ -133,7 +133,7 @@ pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
             categories: Categories::CONNECTION,
             keys: &[],
             tips: &[],
-            syntax: "<ip:port | <[ID client-id] | [TYPE <NORMAL | MASTER | SLAVE | REPLICA | PUBSUB>] | [USER username] | [ADDR ip:port] | [LADDR ip:port] | [SKIPME <YES | NO>] | [MAXAGE maxage]> [<[ID client-id] | [TYPE <NORMAL | MASTER | SLAVE | REPLICA | PUBSUB>] | [USER username] | [ADDR ip:port] | [LADDR ip:port] | [SKIPME <YES | NO>] | [MAXAGE maxage]> ...]>",
+            syntax: "filter<old-format/ip:port!2.8.12 | new-format<[ID=client-id:integer@2.8.12] | [TYPE=client-type<NORMAL | MASTER@3.2.0 | SLAVE | REPLICA@5.0.0 | PUBSUB>@2.8.12] | [USER=username] | [ADDR=addr/ip:port] | [LADDR=laddr/ip:port@6.2.0] | [SKIPME=skipme<YES | NO>]>...>",
             run: Run::Control(client_kill),
         },
         CommandSpec {
@@ -175,7 +175,7 @@ pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
             categories: Categories::CONNECTION,
             keys: &[],
             tips: &[],
-            syntax: "timeout [WRITE | ALL]",
+            syntax: "timeout:integer [mode<WRITE | ALL>@6.2.0]",
             run: Run::Control(client_pause),
         },
         CommandSpec {
@@ -203,7 +203,7 @@ pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
             categories: Categories::CONNECTION,
             keys: &[],
             tips: &["nondeterministic_output"],
-            syntax: "[TYPE <NORMAL | MASTER | REPLICA | PUBSUB>] [ID client-id [client-id ...]]",
+            syntax: "[TYPE=client-type<NORMAL | MASTER | REPLICA | PUBSUB>@5.0.0] [ID=client-id:integer...@6.2.0]",
             run: Run::Read(client_list),
         },
         CommandSpec {

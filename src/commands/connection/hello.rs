@@ -10,57 +10,62 @@ use crate::resp::number::parse_i64;
 use crate::resp::reply::{Protocol, Reply};
 use crate::settings::{RANKD_VERSION, REDIS_VERSION};
 
-pub const COMMANDS: &[CommandSpec] =
-    &[
-        CommandSpec {
-            name: "auth",
-            group: Group::Connection,
-            summary: "Authenticates the connection.",
-            since: "1.0.0",
-            complexity: "O(N) where N is the number of passwords defined for the user",
-            arity: -2,
-            flags: Flags::NOSCRIPT.union(Flags::LOADING.union(
+pub const COMMANDS: &[CommandSpec] = &[
+    CommandSpec {
+        name: "auth",
+        group: Group::Connection,
+        summary: "Authenticates the connection.",
+        since: "1.0.0",
+        complexity: "O(N) where N is the number of passwords defined for the user",
+        arity: -2,
+        flags: Flags::NOSCRIPT.union(
+            Flags::LOADING.union(
                 Flags::STALE.union(Flags::FAST.union(Flags::NO_AUTH.union(Flags::ALLOW_BUSY))),
-            )),
-            categories: Categories::CONNECTION,
-            keys: &[],
-            tips: &[],
-            syntax: "[username] password",
-            run: Run::Control(auth),
-        },
-        CommandSpec {
-            name: "hello",
-            group: Group::Connection,
-            summary: "Chooses the protocol and introduces the client.",
-            since: "6.0.0",
-            complexity: "O(1)",
-            arity: -1,
-            flags: Flags::NOSCRIPT.union(Flags::LOADING.union(
+            ),
+        ),
+        categories: Categories::CONNECTION,
+        keys: &[],
+        tips: &[],
+        syntax: "[username@6.0.0] password",
+        run: Run::Control(auth),
+    },
+    CommandSpec {
+        name: "hello",
+        group: Group::Connection,
+        summary: "Chooses the protocol and introduces the client.",
+        since: "6.0.0",
+        complexity: "O(1)",
+        arity: -1,
+        flags: Flags::NOSCRIPT.union(
+            Flags::LOADING.union(
                 Flags::STALE.union(Flags::FAST.union(Flags::NO_AUTH.union(Flags::ALLOW_BUSY))),
-            )),
-            categories: Categories::CONNECTION,
-            keys: &[],
-            tips: &[],
-            syntax: "[protover [AUTH username password] [SETNAME clientname]]",
-            run: Run::Control(hello),
-        },
-        CommandSpec {
-            name: "reset",
-            group: Group::Connection,
-            summary: "Returns the connection to its first state.",
-            since: "6.2.0",
-            complexity: "O(1)",
-            arity: 1,
-            flags: Flags::NOSCRIPT.union(Flags::LOADING.union(
+            ),
+        ),
+        categories: Categories::CONNECTION,
+        keys: &[],
+        tips: &[],
+        syntax: "[arguments(protover:integer [AUTH=auth(username password)] [SETNAME=clientname])]",
+        run: Run::Control(hello),
+    },
+    CommandSpec {
+        name: "reset",
+        group: Group::Connection,
+        summary: "Returns the connection to its first state.",
+        since: "6.2.0",
+        complexity: "O(1)",
+        arity: 1,
+        flags: Flags::NOSCRIPT.union(
+            Flags::LOADING.union(
                 Flags::STALE.union(Flags::FAST.union(Flags::NO_AUTH.union(Flags::ALLOW_BUSY))),
-            )),
-            categories: Categories::CONNECTION,
-            keys: &[],
-            tips: &[],
-            syntax: "",
-            run: Run::Control(reset),
-        },
-    ];
+            ),
+        ),
+        categories: Categories::CONNECTION,
+        keys: &[],
+        tips: &[],
+        syntax: "",
+        run: Run::Control(reset),
+    },
+];
 
 const WRONG_PASSWORD: CommandError =
     CommandError::Text("WRONGPASS invalid username-password pair or user is disabled.");

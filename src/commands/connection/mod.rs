@@ -54,7 +54,7 @@ pub const COMMANDS: &[CommandSpec] =
             categories: Categories::CONNECTION,
             keys: &[],
             tips: &[],
-            syntax: "index",
+            syntax: "index:integer",
             run: Run::Read(select),
         },
         CommandSpec {

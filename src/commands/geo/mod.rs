@@ -30,7 +30,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::GEO,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::UPDATE))],
         tips: &[],
-        syntax: "key [NX | XX] [CH] longitude latitude member [longitude latitude member ...]",
+        syntax: "key#0 [condition<NX | XX>@6.2.0] [change='CH'@6.2.0] data(longitude:double latitude:double member)...",
         run: Run::Write(geoadd),
     },
     CommandSpec {
@@ -44,7 +44,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::GEO,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key member1 member2 [M | KM | FT | MI]",
+        syntax: "key#0 member1 member2 [unit<M | KM | FT | MI>]",
         run: Run::Read(geodist),
     },
     CommandSpec {
@@ -58,7 +58,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::GEO,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key [member [member ...]]",
+        syntax: "key#0 [member...]",
         run: Run::Read(geohash),
     },
     CommandSpec {
@@ -72,7 +72,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::GEO,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key [member [member ...]]",
+        syntax: "key#0 [member...]",
         run: Run::Read(geopos),
     },
     CommandSpec {
@@ -108,7 +108,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             },
         ],
         tips: &[],
-        syntax: "key longitude latitude radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC] [STORE key | STOREDIST key]",
+        syntax: "key#0 longitude:double latitude:double radius:double unit<M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [count-block(COUNT=count:integer [ANY@6.2.0])] [order<ASC | DESC>] [store<STORE=storekey#1/key | STOREDIST=storedistkey#2/key>]",
         run: Run::Write(search::georadius),
     },
     CommandSpec {
@@ -122,7 +122,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::GEO,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key longitude latitude radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC]",
+        syntax: "key#0 longitude:double latitude:double radius:double unit<M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [count-block(COUNT=count:integer [ANY@6.2.0])] [order<ASC | DESC>]",
         run: Run::Read(search::georadius_ro),
     },
     CommandSpec {
@@ -158,7 +158,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             },
         ],
         tips: &[],
-        syntax: "key member radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC] [STORE key | STOREDIST key]",
+        syntax: "key#0 member radius:double unit<M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [count-block(COUNT=count:integer [ANY])] [order<ASC | DESC>] [store<STORE=storekey#1/key | STOREDIST=storedistkey#2/key>]",
         run: Run::Write(search::georadiusbymember),
     },
     CommandSpec {
@@ -172,7 +172,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::GEO,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key member radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC]",
+        syntax: "key#0 member radius:double unit<M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [count-block(COUNT=count:integer [ANY])] [order<ASC | DESC>]",
         run: Run::Read(search::georadiusbymember_ro),
     },
     CommandSpec {
@@ -186,7 +186,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::GEO,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key <FROMMEMBER member | FROMLONLAT longitude latitude> <BYRADIUS radius <M | KM | FT | MI> | BYBOX width height <M | KM | FT | MI>> [ASC | DESC] [COUNT count [ANY]] [WITHCOORD] [WITHDIST] [WITHHASH]",
+        syntax: "key#0 from<FROMMEMBER=member | FROMLONLAT=fromlonlat(longitude:double latitude:double)> by<circle(BYRADIUS=radius:double unit<M | KM | FT | MI>) | box(BYBOX=width:double height:double unit<M | KM | FT | MI>)> [order<ASC | DESC>] [count-block(COUNT=count:integer [ANY])] [WITHCOORD] [WITHDIST] [WITHHASH]",
         run: Run::Read(search::geosearch),
     },
     CommandSpec {
@@ -203,7 +203,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeySpec::one(2, KeyFlags::RO.union(KeyFlags::ACCESS)),
         ],
         tips: &[],
-        syntax: "destination source <FROMMEMBER member | FROMLONLAT longitude latitude> <BYRADIUS radius <M | KM | FT | MI> | BYBOX width height <M | KM | FT | MI>> [ASC | DESC] [COUNT count [ANY]] [STOREDIST]",
+        syntax: "destination#0 source#1 from<FROMMEMBER=member | FROMLONLAT=fromlonlat(longitude:double latitude:double)> by<circle(BYRADIUS=radius:double unit<M | KM | FT | MI>) | box(BYBOX=width:double height:double unit<M | KM | FT | MI>)> [order<ASC | DESC>] [count-block(COUNT=count:integer [ANY])] [STOREDIST]",
         run: Run::Write(search::geosearchstore),
     },
 ];

@@ -26,7 +26,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::HASH,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::DELETE))],
         tips: &[],
-        syntax: "key field [field ...]",
+        syntax: "key#0 field...",
         run: Run::Write(write::hdel),
     },
     CommandSpec {
@@ -40,7 +40,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::HASH,
         keys: &[KeySpec::one(1, KeyFlags::RO)],
         tips: &[],
-        syntax: "key field",
+        syntax: "key#0 field",
         run: Run::Read(hexists),
     },
     CommandSpec {
@@ -54,7 +54,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::HASH,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key field",
+        syntax: "key#0 field",
         run: Run::Read(hget),
     },
     CommandSpec {
@@ -68,7 +68,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::HASH,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &["nondeterministic_output_order"],
-        syntax: "key",
+        syntax: "key#0",
         run: Run::Read(hgetall),
     },
     CommandSpec {
@@ -85,7 +85,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RW.union(KeyFlags::ACCESS).union(KeyFlags::UPDATE),
         )],
         tips: &[],
-        syntax: "key field increment",
+        syntax: "key#0 field increment:integer",
         run: Run::Write(write::hincrby),
     },
     CommandSpec {
@@ -102,7 +102,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RW.union(KeyFlags::ACCESS).union(KeyFlags::UPDATE),
         )],
         tips: &[],
-        syntax: "key field increment",
+        syntax: "key#0 field increment:double",
         run: Run::Write(write::hincrbyfloat),
     },
     CommandSpec {
@@ -116,7 +116,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::HASH,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &["nondeterministic_output_order"],
-        syntax: "key",
+        syntax: "key#0",
         run: Run::Read(hkeys),
     },
     CommandSpec {
@@ -130,7 +130,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::HASH,
         keys: &[KeySpec::one(1, KeyFlags::RO)],
         tips: &[],
-        syntax: "key",
+        syntax: "key#0",
         run: Run::Read(hlen),
     },
     CommandSpec {
@@ -144,7 +144,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::HASH,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key field [field ...]",
+        syntax: "key#0 field...",
         run: Run::Read(hmget),
     },
     CommandSpec {
@@ -158,7 +158,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::HASH,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::UPDATE))],
         tips: &[],
-        syntax: "key field value [field value ...]",
+        syntax: "key#0 data(field value)...",
         run: Run::Write(write::hmset),
     },
     CommandSpec {
@@ -172,7 +172,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::HASH,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &["nondeterministic_output"],
-        syntax: "key [count [WITHVALUES]]",
+        syntax: "key#0 [options(count:integer [WITHVALUES])]",
         run: Run::Read(random::hrandfield),
     },
     CommandSpec {
@@ -186,7 +186,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::HASH,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &["nondeterministic_output"],
-        syntax: "key cursor [MATCH pattern] [COUNT count]",
+        syntax: "key#0 cursor:integer [MATCH=pattern:pattern] [COUNT=count:integer]",
         run: Run::Read(hscan),
     },
     CommandSpec {
@@ -200,7 +200,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::HASH,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::UPDATE))],
         tips: &[],
-        syntax: "key field value [field value ...]",
+        syntax: "key#0 data(field value)...",
         run: Run::Write(write::hset),
     },
     CommandSpec {
@@ -214,7 +214,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::HASH,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::INSERT))],
         tips: &[],
-        syntax: "key field value",
+        syntax: "key#0 field value",
         run: Run::Write(write::hsetnx),
     },
     CommandSpec {
@@ -228,7 +228,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::HASH,
         keys: &[KeySpec::one(1, KeyFlags::RO)],
         tips: &[],
-        syntax: "key field",
+        syntax: "key#0 field",
         run: Run::Read(hstrlen),
     },
     CommandSpec {
@@ -242,7 +242,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::HASH,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &["nondeterministic_output_order"],
-        syntax: "key",
+        syntax: "key#0",
         run: Run::Read(hvals),
     },
 ];

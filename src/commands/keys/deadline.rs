@@ -19,7 +19,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::KEYSPACE,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::UPDATE))],
         tips: &[],
-        syntax: "key seconds [NX | XX | GT | LT]",
+        syntax: "key#0 seconds:integer [condition<NX | XX | GT | LT>@7.0.0]",
         run: Run::Write(expire),
     },
     CommandSpec {
@@ -33,7 +33,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::KEYSPACE,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::UPDATE))],
         tips: &[],
-        syntax: "key unix-time-seconds [NX | XX | GT | LT]",
+        syntax: "key#0 unix-time-seconds:unix-time [condition<NX | XX | GT | LT>@7.0.0]",
         run: Run::Write(expireat),
     },
     CommandSpec {
@@ -47,7 +47,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::KEYSPACE,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key",
+        syntax: "key#0",
         run: Run::Read(expiretime),
     },
     CommandSpec {
@@ -61,7 +61,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::KEYSPACE,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::UPDATE))],
         tips: &[],
-        syntax: "key",
+        syntax: "key#0",
         run: Run::Write(persist),
     },
     CommandSpec {
@@ -75,7 +75,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::KEYSPACE,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::UPDATE))],
         tips: &[],
-        syntax: "key milliseconds [NX | XX | GT | LT]",
+        syntax: "key#0 milliseconds:integer [condition<NX | XX | GT | LT>@7.0.0]",
         run: Run::Write(pexpire),
     },
     CommandSpec {
@@ -89,7 +89,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::KEYSPACE,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::UPDATE))],
         tips: &[],
-        syntax: "key unix-time-milliseconds [NX | XX | GT | LT]",
+        syntax: "key#0 unix-time-milliseconds:unix-time [condition<NX | XX | GT | LT>@7.0.0]",
         run: Run::Write(pexpireat),
     },
     CommandSpec {
@@ -103,7 +103,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::KEYSPACE,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key",
+        syntax: "key#0",
         run: Run::Read(pexpiretime),
     },
     CommandSpec {
@@ -117,7 +117,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::KEYSPACE,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &["nondeterministic_output"],
-        syntax: "key",
+        syntax: "key#0",
         run: Run::Read(pttl),
     },
     CommandSpec {
@@ -131,7 +131,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::KEYSPACE,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &["nondeterministic_output"],
-        syntax: "key",
+        syntax: "key#0",
         run: Run::Read(ttl),
     },
 ];

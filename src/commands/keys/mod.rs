@@ -34,7 +34,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeySpec::one(2, KeyFlags::OW.union(KeyFlags::UPDATE)),
         ],
         tips: &[],
-        syntax: "source destination [DB destination-db] [REPLACE]",
+        syntax: "source#0 destination#1 [DB=destination-db:integer] [REPLACE]",
         run: Run::Write(copy),
     },
     CommandSpec {
@@ -53,7 +53,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RM.union(KeyFlags::DELETE),
         )],
         tips: &["request_policy:multi_shard", "response_policy:agg_sum"],
-        syntax: "key [key ...]",
+        syntax: "key#0...",
         run: Run::Write(del),
     },
     CommandSpec {
@@ -67,7 +67,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::KEYSPACE,
         keys: &[KeySpec::range(1, -1, 1, KeyFlags::RO)],
         tips: &["request_policy:multi_shard", "response_policy:agg_sum"],
-        syntax: "key [key ...]",
+        syntax: "key#0...",
         run: Run::Read(exists),
     },
     CommandSpec {
@@ -84,7 +84,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RW.union(KeyFlags::ACCESS.union(KeyFlags::UPDATE)),
         )],
         tips: &[],
-        syntax: "key db",
+        syntax: "key#0 db:integer",
         run: Run::Write(move_),
     },
     CommandSpec {
@@ -104,7 +104,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeySpec::one(2, KeyFlags::OW.union(KeyFlags::UPDATE)),
         ],
         tips: &[],
-        syntax: "key newkey",
+        syntax: "key#0 newkey#1",
         run: Run::Write(rename),
     },
     CommandSpec {
@@ -124,7 +124,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeySpec::one(2, KeyFlags::OW.union(KeyFlags::INSERT)),
         ],
         tips: &[],
-        syntax: "key newkey",
+        syntax: "key#0 newkey#1",
         run: Run::Write(renamenx),
     },
     CommandSpec {
@@ -138,7 +138,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::KEYSPACE,
         keys: &[KeySpec::range(1, -1, 1, KeyFlags::RO)],
         tips: &["request_policy:multi_shard", "response_policy:agg_sum"],
-        syntax: "key [key ...]",
+        syntax: "key#0...",
         run: Run::Read(touch),
     },
     CommandSpec {
@@ -152,7 +152,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::KEYSPACE,
         keys: &[KeySpec::one(1, KeyFlags::RO)],
         tips: &[],
-        syntax: "key",
+        syntax: "key#0",
         run: Run::Read(type_),
     },
     CommandSpec {
@@ -171,7 +171,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RM.union(KeyFlags::DELETE),
         )],
         tips: &["request_policy:multi_shard", "response_policy:agg_sum"],
-        syntax: "key [key ...]",
+        syntax: "key#0...",
         run: Run::Write(unlink),
     },
     CommandSpec {
@@ -185,7 +185,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::KEYSPACE.union(Categories::DANGEROUS),
         keys: &[],
         tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
-        syntax: "[ASYNC | SYNC]",
+        syntax: "[flush-type<ASYNC@4.0.0 | SYNC@6.2.0>]",
         run: Run::Control(flushall),
     },
     CommandSpec {
@@ -199,7 +199,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::KEYSPACE.union(Categories::DANGEROUS),
         keys: &[],
         tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
-        syntax: "[ASYNC | SYNC]",
+        syntax: "[flush-type<ASYNC@4.0.0 | SYNC@6.2.0>]",
         run: Run::Control(flushdb),
     },
     CommandSpec {
@@ -213,7 +213,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::KEYSPACE.union(Categories::DANGEROUS),
         keys: &[],
         tips: &[],
-        syntax: "index1 index2",
+        syntax: "index1:integer index2:integer",
         run: Run::Control(swapdb),
     },
 ];

@@ -31,7 +31,7 @@ pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
             categories: Categories::KEYSPACE,
             keys: &[KeySpec::one(2, KeyFlags::RO)],
             tips: &["nondeterministic_output"],
-            syntax: "key",
+            syntax: "key#0",
             run: Run::Read(object_idletime),
         },
         CommandSpec {
@@ -45,7 +45,7 @@ pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
             categories: Categories::KEYSPACE,
             keys: &[KeySpec::one(2, KeyFlags::RO)],
             tips: &["nondeterministic_output"],
-            syntax: "key",
+            syntax: "key#0",
             run: Run::Read(object_refcount),
         },
         CommandSpec {
@@ -59,7 +59,7 @@ pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
             categories: Categories::KEYSPACE,
             keys: &[KeySpec::one(2, KeyFlags::RO)],
             tips: &["nondeterministic_output"],
-            syntax: "key",
+            syntax: "key#0",
             run: Run::Read(object_freq),
         },
         CommandSpec {
@@ -87,7 +87,7 @@ pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
             categories: Categories::KEYSPACE,
             keys: &[KeySpec::one(2, KeyFlags::RO)],
             tips: &["nondeterministic_output"],
-            syntax: "key",
+            syntax: "key#0",
             run: Run::Read(object_encoding),
         },
     ]),

@@ -33,7 +33,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::KEYSPACE.union(Categories::DANGEROUS),
         keys: &[],
         tips: &["request_policy:all_shards", "nondeterministic_output_order"],
-        syntax: "pattern",
+        syntax: "pattern:pattern",
         run: Run::Read(keys),
     },
     CommandSpec {
@@ -69,7 +69,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             "request_policy:special",
             "response_policy:special",
         ],
-        syntax: "cursor [MATCH pattern] [COUNT count] [TYPE type]",
+        syntax: "cursor:integer [MATCH=pattern:pattern] [COUNT=count:integer] [TYPE=type@6.0.0]",
         run: Run::Read(scan),
     },
 ];

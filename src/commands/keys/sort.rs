@@ -45,7 +45,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             },
         ],
         tips: &[],
-        syntax: "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC | DESC] [ALPHA] [STORE destination]",
+        syntax: "key#0 [BY=by-pattern:pattern#1/pattern] [LIMIT=limit(offset:integer count:integer)] [GET=get-pattern:pattern#1/pattern&...] [order<ASC | DESC>] [sorting='ALPHA'] [STORE=destination#2]",
         run: Run::Write(sort),
     },
     CommandSpec {
@@ -68,7 +68,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             },
         ],
         tips: &[],
-        syntax: "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC | DESC] [ALPHA]",
+        syntax: "key#0 [BY=by-pattern:pattern#1/pattern] [LIMIT=limit(offset:integer count:integer)] [GET=get-pattern:pattern#1/pattern&...] [order<ASC | DESC>] [sorting='ALPHA']",
         run: Run::Read(sort_ro),
     },
 ];

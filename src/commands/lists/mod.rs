@@ -38,7 +38,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeySpec::one(2, KeyFlags::RW.union(KeyFlags::INSERT)),
         ],
         tips: &[],
-        syntax: "source destination <LEFT | RIGHT> <LEFT | RIGHT> timeout",
+        syntax: "source#0 destination#1 wherefrom<LEFT | RIGHT> whereto<LEFT | RIGHT> timeout:double",
         run: Run::Write(blocking::blmove),
     },
     CommandSpec {
@@ -55,7 +55,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RW.union(KeyFlags::ACCESS).union(KeyFlags::DELETE),
         )],
         tips: &[],
-        syntax: "timeout numkeys key [key ...] <LEFT | RIGHT> [COUNT count]",
+        syntax: "timeout:double numkeys:integer key#0... where<LEFT | RIGHT> [COUNT=count:integer]",
         run: Run::Write(blocking::blmpop),
     },
     CommandSpec {
@@ -74,7 +74,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RW.union(KeyFlags::ACCESS).union(KeyFlags::DELETE),
         )],
         tips: &[],
-        syntax: "key [key ...] timeout",
+        syntax: "key#0... timeout:double",
         run: Run::Write(blocking::blpop),
     },
     CommandSpec {
@@ -93,7 +93,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RW.union(KeyFlags::ACCESS).union(KeyFlags::DELETE),
         )],
         tips: &[],
-        syntax: "key [key ...] timeout",
+        syntax: "key#0... timeout:double",
         run: Run::Write(blocking::brpop),
     },
     CommandSpec {
@@ -113,7 +113,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeySpec::one(2, KeyFlags::RW.union(KeyFlags::INSERT)),
         ],
         tips: &[],
-        syntax: "source destination timeout",
+        syntax: "source#0 destination#1 timeout:double",
         run: Run::Write(blocking::brpoplpush),
     },
     CommandSpec {
@@ -127,7 +127,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::LIST,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key index",
+        syntax: "key#0 index:integer",
         run: Run::Read(lindex),
     },
     CommandSpec {
@@ -141,7 +141,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::LIST,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::INSERT))],
         tips: &[],
-        syntax: "key <BEFORE | AFTER> pivot element",
+        syntax: "key#0 where<BEFORE | AFTER> pivot element",
         run: Run::Write(write::linsert),
     },
     CommandSpec {
@@ -155,7 +155,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::LIST,
         keys: &[KeySpec::one(1, KeyFlags::RO)],
         tips: &[],
-        syntax: "key",
+        syntax: "key#0",
         run: Run::Read(llen),
     },
     CommandSpec {
@@ -175,7 +175,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeySpec::one(2, KeyFlags::RW.union(KeyFlags::INSERT)),
         ],
         tips: &[],
-        syntax: "source destination <LEFT | RIGHT> <LEFT | RIGHT>",
+        syntax: "source#0 destination#1 wherefrom<LEFT | RIGHT> whereto<LEFT | RIGHT>",
         run: Run::Write(write::lmove),
     },
     CommandSpec {
@@ -192,7 +192,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RW.union(KeyFlags::ACCESS).union(KeyFlags::DELETE),
         )],
         tips: &[],
-        syntax: "numkeys key [key ...] <LEFT | RIGHT> [COUNT count]",
+        syntax: "numkeys:integer key#0... where<LEFT | RIGHT> [COUNT=count:integer]",
         run: Run::Write(write::lmpop),
     },
     CommandSpec {
@@ -209,7 +209,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RW.union(KeyFlags::ACCESS).union(KeyFlags::DELETE),
         )],
         tips: &[],
-        syntax: "key [count]",
+        syntax: "key#0 [count:integer@6.2.0]",
         run: Run::Write(write::lpop),
     },
     CommandSpec {
@@ -223,7 +223,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::LIST,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key element [RANK rank] [COUNT num-matches] [MAXLEN len]",
+        syntax: "key#0 element [RANK=rank:integer] [COUNT=num-matches:integer] [MAXLEN=len:integer]",
         run: Run::Read(search::lpos),
     },
     CommandSpec {
@@ -237,7 +237,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::LIST,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::INSERT))],
         tips: &[],
-        syntax: "key element [element ...]",
+        syntax: "key#0 element...",
         run: Run::Write(write::lpush),
     },
     CommandSpec {
@@ -251,7 +251,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::LIST,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::INSERT))],
         tips: &[],
-        syntax: "key element [element ...]",
+        syntax: "key#0 element...",
         run: Run::Write(write::lpushx),
     },
     CommandSpec {
@@ -265,7 +265,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::LIST,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key start stop",
+        syntax: "key#0 start:integer stop:integer",
         run: Run::Read(lrange),
     },
     CommandSpec {
@@ -279,7 +279,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::LIST,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::DELETE))],
         tips: &[],
-        syntax: "key count element",
+        syntax: "key#0 count:integer element",
         run: Run::Write(write::lrem),
     },
     CommandSpec {
@@ -293,7 +293,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::LIST,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::UPDATE))],
         tips: &[],
-        syntax: "key index element",
+        syntax: "key#0 index:integer element",
         run: Run::Write(write::lset),
     },
     CommandSpec {
@@ -307,7 +307,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::LIST,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::DELETE))],
         tips: &[],
-        syntax: "key start stop",
+        syntax: "key#0 start:integer stop:integer",
         run: Run::Write(write::ltrim),
     },
     CommandSpec {
@@ -324,7 +324,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RW.union(KeyFlags::ACCESS).union(KeyFlags::DELETE),
         )],
         tips: &[],
-        syntax: "key [count]",
+        syntax: "key#0 [count:integer@6.2.0]",
         run: Run::Write(write::rpop),
     },
     CommandSpec {
@@ -344,7 +344,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeySpec::one(2, KeyFlags::RW.union(KeyFlags::INSERT)),
         ],
         tips: &[],
-        syntax: "source destination",
+        syntax: "source#0 destination#1",
         run: Run::Write(write::rpoplpush),
     },
     CommandSpec {
@@ -358,7 +358,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::LIST,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::INSERT))],
         tips: &[],
-        syntax: "key element [element ...]",
+        syntax: "key#0 element...",
         run: Run::Write(write::rpush),
     },
     CommandSpec {
@@ -372,7 +372,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::LIST,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::INSERT))],
         tips: &[],
-        syntax: "key element [element ...]",
+        syntax: "key#0 element...",
         run: Run::Write(write::rpushx),
     },
 ];

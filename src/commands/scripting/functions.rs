@@ -42,7 +42,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             notes: "",
         }],
         tips: &[],
-        syntax: "function numkeys [key [key ...]] [arg [arg ...]]",
+        syntax: "function numkeys:integer [key#0...] [arg...]",
         run: Run::Control(fcall),
     },
     CommandSpec {
@@ -67,7 +67,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             notes: "",
         }],
         tips: &[],
-        syntax: "function numkeys [key [key ...]] [arg [arg ...]]",
+        syntax: "function numkeys:integer [key#0...] [arg...]",
         run: Run::Control(fcall_ro),
     },
     CommandSpec {
@@ -122,7 +122,7 @@ pub const COMMANDS: &[CommandSpec] = &[
                 categories: Categories::SCRIPTING,
                 keys: &[],
                 tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
-                syntax: "serialized-value [FLUSH | APPEND | REPLACE]",
+                syntax: "serialized-value [policy<FLUSH | APPEND | REPLACE>]",
                 run: Run::Control(function_restore),
             },
             CommandSpec {
@@ -196,7 +196,7 @@ pub const COMMANDS: &[CommandSpec] = &[
                 categories: Categories::SCRIPTING,
                 keys: &[],
                 tips: &["nondeterministic_output_order"],
-                syntax: "[LIBRARYNAME library-name-pattern] [WITHCODE]",
+                syntax: "[LIBRARYNAME=library-name-pattern] [WITHCODE]",
                 run: Run::Control(function_list),
             },
             CommandSpec {
@@ -210,7 +210,7 @@ pub const COMMANDS: &[CommandSpec] = &[
                 categories: Categories::SCRIPTING,
                 keys: &[],
                 tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
-                syntax: "[ASYNC | SYNC]",
+                syntax: "[flush-type<ASYNC | SYNC>]",
                 run: Run::Control(function_flush),
             },
         ]),

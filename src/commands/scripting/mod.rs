@@ -48,7 +48,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             notes: "",
         }],
         tips: &[],
-        syntax: "script numkeys [key [key ...]] [arg [arg ...]]",
+        syntax: "script numkeys:integer [key#0...] [arg...]",
         run: Run::Control(eval),
     },
     CommandSpec {
@@ -69,7 +69,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RW.union(KeyFlags::ACCESS.union(KeyFlags::UPDATE)),
         )],
         tips: &[],
-        syntax: "sha1 numkeys [key [key ...]] [arg [arg ...]]",
+        syntax: "sha1 numkeys:integer [key#0...] [arg...]",
         run: Run::Control(evalsha),
     },
     CommandSpec {
@@ -94,7 +94,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             notes: "",
         }],
         tips: &[],
-        syntax: "script numkeys [key [key ...]] [arg [arg ...]]",
+        syntax: "script numkeys:integer [key#0...] [arg...]",
         run: Run::Control(eval_ro),
     },
     CommandSpec {
@@ -110,7 +110,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::SCRIPTING,
         keys: &[KeySpec::counted(2, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "sha1 numkeys [key [key ...]] [arg [arg ...]]",
+        syntax: "sha1 numkeys:integer [key#0...] [arg...]",
         run: Run::Control(evalsha_ro),
     },
     CommandSpec {
@@ -151,7 +151,7 @@ pub const COMMANDS: &[CommandSpec] = &[
                 categories: Categories::SCRIPTING,
                 keys: &[],
                 tips: &[],
-                syntax: "<YES | SYNC | NO>",
+                syntax: "mode<YES | SYNC | NO>",
                 run: Run::Read(script_debug),
             },
             CommandSpec {
@@ -182,7 +182,7 @@ pub const COMMANDS: &[CommandSpec] = &[
                     "request_policy:all_shards",
                     "response_policy:agg_logical_and",
                 ],
-                syntax: "sha1 [sha1 ...]",
+                syntax: "sha1...",
                 run: Run::Control(script_exists),
             },
             CommandSpec {
@@ -210,7 +210,7 @@ pub const COMMANDS: &[CommandSpec] = &[
                 categories: Categories::SCRIPTING,
                 keys: &[],
                 tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
-                syntax: "[ASYNC | SYNC]",
+                syntax: "[flush-type<ASYNC | SYNC>@6.2.0]",
                 run: Run::Control(script_flush),
             },
         ]),

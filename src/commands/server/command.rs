@@ -1,6 +1,8 @@
 //! COMMAND: the table in Redis's own description of commands.
 
+mod arguments;
 mod docs;
+mod past;
 
 use crate::engine::ctx::ReadCtx;
 use crate::engine::keys;
@@ -40,7 +42,7 @@ pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
                 categories: Categories::CONNECTION,
                 keys: &[],
                 tips: &["nondeterministic_output_order"],
-                syntax: "[command-name [command-name ...]]",
+                syntax: "[command-name...]",
                 run: Run::Read(command_info),
             },
             CommandSpec {
@@ -54,7 +56,7 @@ pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
                 categories: Categories::CONNECTION,
                 keys: &[],
                 tips: &["nondeterministic_output_order"],
-                syntax: "[command-name [command-name ...]]",
+                syntax: "[command-name...]",
                 run: Run::Read(command_docs),
             },
             CommandSpec {
@@ -68,7 +70,7 @@ pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
                 categories: Categories::CONNECTION,
                 keys: &[],
                 tips: &[],
-                syntax: "command [arg [arg ...]]",
+                syntax: "command [arg...]",
                 run: Run::Read(command_getkeys),
             },
             CommandSpec {
@@ -82,7 +84,7 @@ pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
                 categories: Categories::CONNECTION,
                 keys: &[],
                 tips: &[],
-                syntax: "command [arg [arg ...]]",
+                syntax: "command [arg...]",
                 run: Run::Read(command_getkeysandflags),
             },
             CommandSpec {
@@ -96,7 +98,7 @@ pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
                 categories: Categories::CONNECTION,
                 keys: &[],
                 tips: &["nondeterministic_output_order"],
-                syntax: "[FILTERBY <MODULE module-name | ACLCAT category | PATTERN pattern>]",
+                syntax: "[FILTERBY=filterby<MODULE=module-name | ACLCAT=category | PATTERN=pattern:pattern>]",
                 run: Run::Read(command_list),
             },
             CommandSpec {

@@ -59,7 +59,7 @@ pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
             categories: Categories::empty(),
             keys: &[],
             tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
-            syntax: "parameter value [parameter value ...]",
+            syntax: "data(parameter value)...",
             run: Run::Control(config_set),
         },
         CommandSpec {
@@ -73,7 +73,7 @@ pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
             categories: Categories::empty(),
             keys: &[],
             tips: &[],
-            syntax: "parameter [parameter ...]",
+            syntax: "parameter...",
             run: Run::Read(config_get),
         },
         CommandSpec {

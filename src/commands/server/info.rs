@@ -29,7 +29,7 @@ pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
         "request_policy:all_shards",
         "response_policy:special",
     ],
-    syntax: "[section [section ...]]",
+    syntax: "[section...]",
     run: Run::Read(info),
 }];
 

@@ -54,7 +54,7 @@ pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
                 "request_policy:all_nodes",
                 "response_policy:special",
             ],
-            syntax: "[command [command ...]]",
+            syntax: "[command...]",
             run: Run::Read(latency_histogram),
         },
         CommandSpec {
@@ -104,7 +104,7 @@ pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
             categories: Categories::empty(),
             keys: &[],
             tips: &["request_policy:all_nodes", "response_policy:agg_sum"],
-            syntax: "[event [event ...]]",
+            syntax: "[event...]",
             run: Run::Read(latency_reset),
         },
         CommandSpec {

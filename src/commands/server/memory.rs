@@ -63,7 +63,7 @@ pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
             categories: Categories::empty(),
             keys: &[KeySpec::one(2, KeyFlags::RO)],
             tips: &[],
-            syntax: "key [SAMPLES count]",
+            syntax: "key#0 [SAMPLES=count:integer]",
             run: Run::Read(memory_usage),
         },
         CommandSpec {

@@ -68,7 +68,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::empty(),
         keys: &[],
         tips: &[],
-        syntax: "[NOSAVE | SAVE] [NOW] [FORCE] [ABORT]",
+        syntax: "[save-selector<NOSAVE | SAVE>] [NOW@7.0.0] [FORCE@7.0.0] [ABORT@7.0.0]",
         run: Run::Control(shutdown),
     },
     CommandSpec {
@@ -82,7 +82,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::empty(),
         keys: &[],
         tips: &[],
-        syntax: "[VERSION version]",
+        syntax: "[VERSION=version:integer]",
         run: Run::Read(lolwut),
     },
 ];

@@ -76,7 +76,7 @@ pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
             categories: Categories::empty(),
             keys: &[],
             tips: &["request_policy:all_nodes", "nondeterministic_output"],
-            syntax: "[count]",
+            syntax: "[count:integer]",
             run: Run::Read(slowlog_get),
         },
     ]),

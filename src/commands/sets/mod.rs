@@ -29,7 +29,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::SET,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::INSERT))],
         tips: &[],
-        syntax: "key member [member ...]",
+        syntax: "key#0 member...",
         run: Run::Write(write::sadd),
     },
     CommandSpec {
@@ -43,7 +43,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::SET,
         keys: &[KeySpec::one(1, KeyFlags::RO)],
         tips: &[],
-        syntax: "key",
+        syntax: "key#0",
         run: Run::Read(scard),
     },
     CommandSpec {
@@ -62,7 +62,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RO.union(KeyFlags::ACCESS),
         )],
         tips: &["nondeterministic_output_order"],
-        syntax: "key [key ...]",
+        syntax: "key#0...",
         run: Run::Read(combine::sdiff),
     },
     CommandSpec {
@@ -79,7 +79,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeySpec::range(2, -1, 1, KeyFlags::RO.union(KeyFlags::ACCESS)),
         ],
         tips: &[],
-        syntax: "destination key [key ...]",
+        syntax: "destination#0 key#1...",
         run: Run::Write(combine::sdiffstore),
     },
     CommandSpec {
@@ -98,7 +98,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RO.union(KeyFlags::ACCESS),
         )],
         tips: &["nondeterministic_output_order"],
-        syntax: "key [key ...]",
+        syntax: "key#0...",
         run: Run::Read(combine::sinter),
     },
     CommandSpec {
@@ -112,7 +112,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::SET,
         keys: &[KeySpec::counted(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "numkeys key [key ...] [LIMIT limit]",
+        syntax: "numkeys:integer key#0... [LIMIT=limit:integer]",
         run: Run::Read(combine::sintercard),
     },
     CommandSpec {
@@ -129,7 +129,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeySpec::range(2, -1, 1, KeyFlags::RO.union(KeyFlags::ACCESS)),
         ],
         tips: &[],
-        syntax: "destination key [key ...]",
+        syntax: "destination#0 key#1...",
         run: Run::Write(combine::sinterstore),
     },
     CommandSpec {
@@ -143,7 +143,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::SET,
         keys: &[KeySpec::one(1, KeyFlags::RO)],
         tips: &[],
-        syntax: "key member",
+        syntax: "key#0 member",
         run: Run::Read(sismember),
     },
     CommandSpec {
@@ -157,7 +157,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::SET,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &["nondeterministic_output_order"],
-        syntax: "key",
+        syntax: "key#0",
         run: Run::Read(smembers),
     },
     CommandSpec {
@@ -171,7 +171,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::SET,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key member [member ...]",
+        syntax: "key#0 member...",
         run: Run::Read(smismember),
     },
     CommandSpec {
@@ -191,7 +191,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeySpec::one(2, KeyFlags::RW.union(KeyFlags::INSERT)),
         ],
         tips: &[],
-        syntax: "source destination member",
+        syntax: "source#0 destination#1 member",
         run: Run::Write(write::smove),
     },
     CommandSpec {
@@ -208,7 +208,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RW.union(KeyFlags::ACCESS).union(KeyFlags::DELETE),
         )],
         tips: &["nondeterministic_output"],
-        syntax: "key [count]",
+        syntax: "key#0 [count:integer@3.2.0]",
         run: Run::Write(random::spop),
     },
     CommandSpec {
@@ -222,7 +222,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::SET,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &["nondeterministic_output"],
-        syntax: "key [count]",
+        syntax: "key#0 [count:integer@2.6.0]",
         run: Run::Read(random::srandmember),
     },
     CommandSpec {
@@ -236,7 +236,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::SET,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::DELETE))],
         tips: &[],
-        syntax: "key member [member ...]",
+        syntax: "key#0 member...",
         run: Run::Write(write::srem),
     },
     CommandSpec {
@@ -250,7 +250,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::SET,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &["nondeterministic_output"],
-        syntax: "key cursor [MATCH pattern] [COUNT count]",
+        syntax: "key#0 cursor:integer [MATCH=pattern:pattern] [COUNT=count:integer]",
         run: Run::Read(sscan),
     },
     CommandSpec {
@@ -269,7 +269,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RO.union(KeyFlags::ACCESS),
         )],
         tips: &["nondeterministic_output_order"],
-        syntax: "key [key ...]",
+        syntax: "key#0...",
         run: Run::Read(combine::sunion),
     },
     CommandSpec {
@@ -286,7 +286,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeySpec::range(2, -1, 1, KeyFlags::RO.union(KeyFlags::ACCESS)),
         ],
         tips: &[],
-        syntax: "destination key [key ...]",
+        syntax: "destination#0 key#1...",
         run: Run::Write(combine::sunionstore),
     },
 ];

@@ -22,7 +22,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::SORTED_SET,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::UPDATE))],
         tips: &[],
-        syntax: "key [NX | XX] [GT | LT] [CH] [INCR] score member [score member ...]",
+        syntax: "key#0 [condition<NX | XX>@3.0.2] [comparison<GT | LT>@6.2.0] [change='CH'@3.0.2] [increment='INCR'@3.0.2] data(score:double member)...",
         run: Run::Write(zadd),
     },
     CommandSpec {
@@ -39,7 +39,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RW.union(KeyFlags::ACCESS.union(KeyFlags::UPDATE)),
         )],
         tips: &[],
-        syntax: "key increment member",
+        syntax: "key#0 increment:integer member",
         run: Run::Write(zincrby),
     },
 ];

@@ -24,7 +24,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::SORTED_SET,
         keys: &[KeySpec::counted(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "numkeys key [key ...] [WITHSCORES]",
+        syntax: "numkeys:integer key#0... [WITHSCORES]",
         run: Run::Read(zdiff),
     },
     CommandSpec {
@@ -41,7 +41,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeySpec::counted(2, KeyFlags::RO.union(KeyFlags::ACCESS)),
         ],
         tips: &[],
-        syntax: "destination numkeys key [key ...]",
+        syntax: "destination#0 numkeys:integer key#1...",
         run: Run::Write(zdiffstore),
     },
     CommandSpec {
@@ -55,7 +55,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::SORTED_SET,
         keys: &[KeySpec::counted(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX>] [WITHSCORES]",
+        syntax: "numkeys:integer key#0... [WEIGHTS=weight:integer...] [AGGREGATE=aggregate<SUM | MIN | MAX>] [WITHSCORES]",
         run: Run::Read(zinter),
     },
     CommandSpec {
@@ -69,7 +69,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::SORTED_SET,
         keys: &[KeySpec::counted(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "numkeys key [key ...] [LIMIT limit]",
+        syntax: "numkeys:integer key#0... [LIMIT=limit:integer]",
         run: Run::Read(zintercard),
     },
     CommandSpec {
@@ -86,7 +86,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeySpec::counted(2, KeyFlags::RO.union(KeyFlags::ACCESS)),
         ],
         tips: &[],
-        syntax: "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX>]",
+        syntax: "destination#0 numkeys:integer key#1... [WEIGHTS=weight:integer...] [AGGREGATE=aggregate<SUM | MIN | MAX>]",
         run: Run::Write(zinterstore),
     },
     CommandSpec {
@@ -100,7 +100,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::SORTED_SET,
         keys: &[KeySpec::counted(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX>] [WITHSCORES]",
+        syntax: "numkeys:integer key#0... [WEIGHTS=weight:integer...] [AGGREGATE=aggregate<SUM | MIN | MAX>] [WITHSCORES]",
         run: Run::Read(zunion),
     },
     CommandSpec {
@@ -117,7 +117,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeySpec::counted(2, KeyFlags::RO.union(KeyFlags::ACCESS)),
         ],
         tips: &[],
-        syntax: "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX>]",
+        syntax: "destination#0 numkeys:integer key#1... [WEIGHTS=weight:integer...] [AGGREGATE=aggregate<SUM | MIN | MAX>]",
         run: Run::Write(zunionstore),
     },
 ];

@@ -19,7 +19,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::SORTED_SET,
         keys: &[KeySpec::one(1, KeyFlags::RO)],
         tips: &[],
-        syntax: "key",
+        syntax: "key#0",
         run: Run::Read(zcard),
     },
     CommandSpec {
@@ -33,7 +33,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::SORTED_SET,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key min max",
+        syntax: "key#0 min:double max:double",
         run: Run::Read(zcount),
     },
     CommandSpec {
@@ -47,7 +47,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::SORTED_SET,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key min max",
+        syntax: "key#0 min max",
         run: Run::Read(zlexcount),
     },
     CommandSpec {
@@ -61,7 +61,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::SORTED_SET,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key member [member ...]",
+        syntax: "key#0 member...",
         run: Run::Read(zmscore),
     },
     CommandSpec {
@@ -75,7 +75,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::SORTED_SET,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key member [WITHSCORE]",
+        syntax: "key#0 member [WITHSCORE]",
         run: Run::Read(zrank),
     },
     CommandSpec {
@@ -89,7 +89,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::SORTED_SET,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key member [WITHSCORE]",
+        syntax: "key#0 member [WITHSCORE]",
         run: Run::Read(zrevrank),
     },
     CommandSpec {
@@ -103,7 +103,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::SORTED_SET,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key member",
+        syntax: "key#0 member",
         run: Run::Read(zscore),
     },
 ];

@@ -27,7 +27,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RW.union(KeyFlags::ACCESS.union(KeyFlags::DELETE)),
         )],
         tips: &[],
-        syntax: "timeout numkeys key [key ...] <MIN | MAX> [COUNT count]",
+        syntax: "timeout:double numkeys:integer key#0... where<MIN | MAX> [COUNT=count:integer]",
         run: Run::Write(bzmpop),
     },
     CommandSpec {
@@ -46,7 +46,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RW.union(KeyFlags::ACCESS.union(KeyFlags::DELETE)),
         )],
         tips: &[],
-        syntax: "key [key ...] timeout",
+        syntax: "key#0... timeout:double",
         run: Run::Write(bzpopmax),
     },
     CommandSpec {
@@ -65,7 +65,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RW.union(KeyFlags::ACCESS.union(KeyFlags::DELETE)),
         )],
         tips: &[],
-        syntax: "key [key ...] timeout",
+        syntax: "key#0... timeout:double",
         run: Run::Write(bzpopmin),
     },
     CommandSpec {
@@ -82,7 +82,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RW.union(KeyFlags::ACCESS.union(KeyFlags::DELETE)),
         )],
         tips: &[],
-        syntax: "numkeys key [key ...] <MIN | MAX> [COUNT count]",
+        syntax: "numkeys:integer key#0... where<MIN | MAX> [COUNT=count:integer]",
         run: Run::Write(zmpop),
     },
     CommandSpec {
@@ -99,7 +99,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RW.union(KeyFlags::ACCESS.union(KeyFlags::DELETE)),
         )],
         tips: &[],
-        syntax: "key [count]",
+        syntax: "key#0 [count:integer]",
         run: Run::Write(zpopmax),
     },
     CommandSpec {
@@ -116,7 +116,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RW.union(KeyFlags::ACCESS.union(KeyFlags::DELETE)),
         )],
         tips: &[],
-        syntax: "key [count]",
+        syntax: "key#0 [count:integer]",
         run: Run::Write(zpopmin),
     },
 ];

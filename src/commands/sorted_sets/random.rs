@@ -20,7 +20,7 @@ pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
     categories: Categories::SORTED_SET,
     keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
     tips: &["nondeterministic_output"],
-    syntax: "key [count [WITHSCORES]]",
+    syntax: "key#0 [options(count:integer [WITHSCORES])]",
     run: Run::Read(zrandmember),
 }];
 

@@ -24,7 +24,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::SORTED_SET,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key start stop [BYSCORE | BYLEX] [REV] [LIMIT offset count] [WITHSCORES]",
+        syntax: "key#0 start stop [sortby<BYSCORE | BYLEX>@6.2.0] [REV@6.2.0] [LIMIT=limit(offset:integer count:integer)@6.2.0] [WITHSCORES]",
         run: Run::Read(zrange),
     },
     CommandSpec {
@@ -38,7 +38,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::SORTED_SET,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key min max [LIMIT offset count]",
+        syntax: "key#0 min max [LIMIT=limit(offset:integer count:integer)]",
         run: Run::Read(zrangebylex),
     },
     CommandSpec {
@@ -52,7 +52,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::SORTED_SET,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key min max [WITHSCORES] [LIMIT offset count]",
+        syntax: "key#0 min:double max:double [WITHSCORES@2.0.0] [LIMIT=limit(offset:integer count:integer)]",
         run: Run::Read(zrangebyscore),
     },
     CommandSpec {
@@ -69,7 +69,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeySpec::one(2, KeyFlags::RO.union(KeyFlags::ACCESS)),
         ],
         tips: &[],
-        syntax: "dst src min max [BYSCORE | BYLEX] [REV] [LIMIT offset count]",
+        syntax: "dst#0 src#1 min max [sortby<BYSCORE | BYLEX>] [REV] [LIMIT=limit(offset:integer count:integer)]",
         run: Run::Write(zrangestore),
     },
     CommandSpec {
@@ -83,7 +83,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::SORTED_SET,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key start stop [WITHSCORES]",
+        syntax: "key#0 start:integer stop:integer [WITHSCORES]",
         run: Run::Read(zrevrange),
     },
     CommandSpec {
@@ -97,7 +97,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::SORTED_SET,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key max min [LIMIT offset count]",
+        syntax: "key#0 max min [LIMIT=limit(offset:integer count:integer)]",
         run: Run::Read(zrevrangebylex),
     },
     CommandSpec {
@@ -111,7 +111,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::SORTED_SET,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key max min [WITHSCORES] [LIMIT offset count]",
+        syntax: "key#0 max:double min:double [WITHSCORES] [LIMIT=limit(offset:integer count:integer)]",
         run: Run::Read(zrevrangebyscore),
     },
 ];

@@ -20,7 +20,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::SORTED_SET,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::DELETE))],
         tips: &[],
-        syntax: "key member [member ...]",
+        syntax: "key#0 member...",
         run: Run::Write(zrem),
     },
     CommandSpec {
@@ -34,7 +34,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::SORTED_SET,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::DELETE))],
         tips: &[],
-        syntax: "key min max",
+        syntax: "key#0 min max",
         run: Run::Write(zremrangebylex),
     },
     CommandSpec {
@@ -48,7 +48,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::SORTED_SET,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::DELETE))],
         tips: &[],
-        syntax: "key start stop",
+        syntax: "key#0 start:integer stop:integer",
         run: Run::Write(zremrangebyrank),
     },
     CommandSpec {
@@ -62,7 +62,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::SORTED_SET,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::DELETE))],
         tips: &[],
-        syntax: "key min max",
+        syntax: "key#0 min:double max:double",
         run: Run::Write(zremrangebyscore),
     },
 ];

@@ -19,7 +19,7 @@ pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
     categories: Categories::SORTED_SET,
     keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
     tips: &["nondeterministic_output"],
-    syntax: "key cursor [MATCH pattern] [COUNT count]",
+    syntax: "key#0 cursor:integer [MATCH=pattern:pattern] [COUNT=count:integer]",
     run: Run::Read(zscan),
 }];
 

@@ -29,7 +29,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::STREAM,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::UPDATE))],
         tips: &[],
-        syntax: "key group id [id ...]",
+        syntax: "key#0 group id...",
         run: Run::Write(pending::xack),
     },
     CommandSpec {
@@ -46,7 +46,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             ..KeySpec::one(1, KeyFlags::RW.union(KeyFlags::UPDATE))
         }],
         tips: &["nondeterministic_output"],
-        syntax: "key [NOMKSTREAM] [<MAXLEN | MINID> [= | ~] threshold [LIMIT count]] <* | id> field value [field value ...]",
+        syntax: "key#0 [NOMKSTREAM@6.2.0] [trim(strategy<MAXLEN | MINID@6.2.0> [operator<equal='=' | approximately='~'>] threshold [LIMIT=count:integer@6.2.0])] id-selector<auto-id='*' | id> data(field value)...",
         run: Run::Write(add::xadd),
     },
     CommandSpec {
@@ -60,7 +60,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::STREAM,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::DELETE))],
         tips: &["nondeterministic_output"],
-        syntax: "key group consumer min-idle-time start [COUNT count] [JUSTID]",
+        syntax: "key#0 group consumer min-idle-time start [COUNT=count:integer] [JUSTID]",
         run: Run::Write(pending::xautoclaim),
     },
     CommandSpec {
@@ -74,7 +74,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::STREAM,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::UPDATE))],
         tips: &["nondeterministic_output"],
-        syntax: "key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-milliseconds] [RETRYCOUNT count] [FORCE] [JUSTID] [LASTID lastid]",
+        syntax: "key#0 group consumer min-idle-time id... [IDLE=ms:integer] [TIME=unix-time-milliseconds:unix-time] [RETRYCOUNT=count:integer] [FORCE] [JUSTID] [LASTID=lastid]",
         run: Run::Write(pending::xclaim),
     },
     CommandSpec {
@@ -88,7 +88,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::STREAM,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::DELETE))],
         tips: &[],
-        syntax: "key id [id ...]",
+        syntax: "key#0 id...",
         run: Run::Write(xdel),
     },
     CommandSpec {
@@ -115,7 +115,7 @@ pub const COMMANDS: &[CommandSpec] = &[
                 categories: Categories::STREAM,
                 keys: &[KeySpec::one(2, KeyFlags::RW.union(KeyFlags::INSERT))],
                 tips: &[],
-                syntax: "key group consumer",
+                syntax: "key#0 group consumer",
                 run: Run::Write(groups::createconsumer),
             },
             CommandSpec {
@@ -129,7 +129,7 @@ pub const COMMANDS: &[CommandSpec] = &[
                 categories: Categories::STREAM,
                 keys: &[KeySpec::one(2, KeyFlags::RW.union(KeyFlags::INSERT))],
                 tips: &[],
-                syntax: "key group <id | $> [MKSTREAM] [ENTRIESREAD entries-read]",
+                syntax: "key#0 group id-selector<id | new-id='$'> [MKSTREAM] [ENTRIESREAD=entriesread:integer/entries-read]",
                 run: Run::Write(groups::create),
             },
             CommandSpec {
@@ -143,7 +143,7 @@ pub const COMMANDS: &[CommandSpec] = &[
                 categories: Categories::STREAM,
                 keys: &[KeySpec::one(2, KeyFlags::RW.union(KeyFlags::DELETE))],
                 tips: &[],
-                syntax: "key group",
+                syntax: "key#0 group",
                 run: Run::Write(groups::destroy),
             },
             CommandSpec {
@@ -157,7 +157,7 @@ pub const COMMANDS: &[CommandSpec] = &[
                 categories: Categories::STREAM,
                 keys: &[KeySpec::one(2, KeyFlags::RW.union(KeyFlags::DELETE))],
                 tips: &[],
-                syntax: "key group consumer",
+                syntax: "key#0 group consumer",
                 run: Run::Write(groups::delconsumer),
             },
             CommandSpec {
@@ -171,7 +171,7 @@ pub const COMMANDS: &[CommandSpec] = &[
                 categories: Categories::STREAM,
                 keys: &[KeySpec::one(2, KeyFlags::RW.union(KeyFlags::UPDATE))],
                 tips: &[],
-                syntax: "key group <id | $> [ENTRIESREAD entries-read]",
+                syntax: "key#0 group id-selector<id | new-id='$'> [ENTRIESREAD=entriesread:integer/entries-read]",
                 run: Run::Write(groups::setid),
             },
             CommandSpec {
@@ -214,7 +214,7 @@ pub const COMMANDS: &[CommandSpec] = &[
                 categories: Categories::STREAM,
                 keys: &[KeySpec::one(2, KeyFlags::RO.union(KeyFlags::ACCESS))],
                 tips: &[],
-                syntax: "key",
+                syntax: "key#0",
                 run: Run::Read(info::groups),
             },
             CommandSpec {
@@ -242,7 +242,7 @@ pub const COMMANDS: &[CommandSpec] = &[
                 categories: Categories::STREAM,
                 keys: &[KeySpec::one(2, KeyFlags::RO.union(KeyFlags::ACCESS))],
                 tips: &["nondeterministic_output"],
-                syntax: "key group",
+                syntax: "key#0 group",
                 run: Run::Read(info::consumers),
             },
             CommandSpec {
@@ -256,7 +256,7 @@ pub const COMMANDS: &[CommandSpec] = &[
                 categories: Categories::STREAM,
                 keys: &[KeySpec::one(2, KeyFlags::RO.union(KeyFlags::ACCESS))],
                 tips: &[],
-                syntax: "key [FULL [COUNT count]]",
+                syntax: "key#0 [full-block(FULL [COUNT=count:integer])]",
                 run: Run::Read(info::stream),
             },
         ]),
@@ -272,7 +272,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::STREAM,
         keys: &[KeySpec::one(1, KeyFlags::RO)],
         tips: &[],
-        syntax: "key",
+        syntax: "key#0",
         run: Run::Read(xlen),
     },
     CommandSpec {
@@ -286,7 +286,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::STREAM,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &["nondeterministic_output"],
-        syntax: "key group [[IDLE min-idle-time] start end count [consumer]]",
+        syntax: "key#0 group [filters([IDLE=min-idle-time:integer@6.2.0] start end count:integer [consumer])]",
         run: Run::Read(pending::xpending),
     },
     CommandSpec {
@@ -300,7 +300,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::STREAM,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key start end [COUNT count]",
+        syntax: "key#0 start end [COUNT=count:integer]",
         run: Run::Read(read::xrange),
     },
     CommandSpec {
@@ -323,7 +323,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             notes: "",
         }],
         tips: &[],
-        syntax: "[COUNT count] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]",
+        syntax: "[COUNT=count:integer] [BLOCK=milliseconds:integer] STREAMS=streams(key#0... id...)",
         run: Run::Write(read::xread),
     },
     CommandSpec {
@@ -346,7 +346,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             notes: "",
         }],
         tips: &[],
-        syntax: "GROUP group consumer [COUNT count] [BLOCK milliseconds] [NOACK] STREAMS key [key ...] id [id ...]",
+        syntax: "GROUP=group-block(group consumer) [COUNT=count:integer] [BLOCK=milliseconds:integer] [NOACK] STREAMS=streams(key#0... id...)",
         run: Run::Write(read::xreadgroup),
     },
     CommandSpec {
@@ -360,7 +360,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::STREAM,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key end start [COUNT count]",
+        syntax: "key#0 end start [COUNT=count:integer]",
         run: Run::Read(read::xrevrange),
     },
     CommandSpec {
@@ -374,7 +374,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::STREAM,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::UPDATE))],
         tips: &[],
-        syntax: "key last-id [ENTRIESADDED entries-added] [MAXDELETEDID max-deleted-id]",
+        syntax: "key#0 last-id [ENTRIESADDED=entries-added:integer@7.0.0] [MAXDELETEDID=max-deleted-id@7.0.0]",
         run: Run::Write(xsetid),
     },
     CommandSpec {
@@ -388,7 +388,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::STREAM,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::DELETE))],
         tips: &["nondeterministic_output"],
-        syntax: "key <MAXLEN | MINID> [= | ~] threshold [LIMIT count]",
+        syntax: "key#0 trim(strategy<MAXLEN | MINID@6.2.0> [operator<equal='=' | approximately='~'>] threshold [LIMIT=count:integer@6.2.0])",
         run: Run::Write(add::xtrim),
     },
 ];

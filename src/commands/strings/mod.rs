@@ -32,7 +32,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::STRING,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::INSERT))],
         tips: &[],
-        syntax: "key value",
+        syntax: "key#0 value",
         run: Run::Write(ranges::append),
     },
     CommandSpec {
@@ -49,7 +49,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RW.union(KeyFlags::ACCESS).union(KeyFlags::UPDATE),
         )],
         tips: &[],
-        syntax: "key",
+        syntax: "key#0",
         run: Run::Write(numbers::decr),
     },
     CommandSpec {
@@ -66,7 +66,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RW.union(KeyFlags::ACCESS).union(KeyFlags::UPDATE),
         )],
         tips: &[],
-        syntax: "key decrement",
+        syntax: "key#0 decrement:integer",
         run: Run::Write(numbers::decrby),
     },
     CommandSpec {
@@ -80,7 +80,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::STRING,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key",
+        syntax: "key#0",
         run: Run::Read(get),
     },
     CommandSpec {
@@ -97,7 +97,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RW.union(KeyFlags::ACCESS).union(KeyFlags::DELETE),
         )],
         tips: &[],
-        syntax: "key",
+        syntax: "key#0",
         run: Run::Write(set::getdel),
     },
     CommandSpec {
@@ -117,7 +117,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             )
         }],
         tips: &[],
-        syntax: "key [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST]",
+        syntax: "key#0 [expiration<EX=seconds:integer | PX=milliseconds:integer | EXAT=unix-time-seconds:unix-time | PXAT=unix-time-milliseconds:unix-time | PERSIST>]",
         run: Run::Write(set::getex),
     },
     CommandSpec {
@@ -131,7 +131,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::STRING,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key start end",
+        syntax: "key#0 start:integer end:integer",
         run: Run::Read(ranges::getrange),
     },
     CommandSpec {
@@ -148,7 +148,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RW.union(KeyFlags::ACCESS).union(KeyFlags::UPDATE),
         )],
         tips: &[],
-        syntax: "key value",
+        syntax: "key#0 value",
         run: Run::Write(set::getset),
     },
     CommandSpec {
@@ -165,7 +165,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RW.union(KeyFlags::ACCESS).union(KeyFlags::UPDATE),
         )],
         tips: &[],
-        syntax: "key",
+        syntax: "key#0",
         run: Run::Write(numbers::incr),
     },
     CommandSpec {
@@ -182,7 +182,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RW.union(KeyFlags::ACCESS).union(KeyFlags::UPDATE),
         )],
         tips: &[],
-        syntax: "key increment",
+        syntax: "key#0 increment:integer",
         run: Run::Write(numbers::incrby),
     },
     CommandSpec {
@@ -199,7 +199,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RW.union(KeyFlags::ACCESS).union(KeyFlags::UPDATE),
         )],
         tips: &[],
-        syntax: "key increment",
+        syntax: "key#0 increment:double",
         run: Run::Write(numbers::incrbyfloat),
     },
     CommandSpec {
@@ -218,7 +218,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RO.union(KeyFlags::ACCESS),
         )],
         tips: &[],
-        syntax: "key1 key2 [LEN] [IDX] [MINMATCHLEN min-match-len] [WITHMATCHLEN]",
+        syntax: "key1#0 key2#0 [LEN] [IDX] [MINMATCHLEN=min-match-len:integer] [WITHMATCHLEN]",
         run: Run::Read(lcs::lcs),
     },
     CommandSpec {
@@ -237,7 +237,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::RO.union(KeyFlags::ACCESS),
         )],
         tips: &["request_policy:multi_shard"],
-        syntax: "key [key ...]",
+        syntax: "key#0...",
         run: Run::Read(mget),
     },
     CommandSpec {
@@ -259,7 +259,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             "request_policy:multi_shard",
             "response_policy:all_succeeded",
         ],
-        syntax: "key value [key value ...]",
+        syntax: "data(key#0 value)...",
         run: Run::Write(set::mset),
     },
     CommandSpec {
@@ -278,7 +278,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             KeyFlags::OW.union(KeyFlags::INSERT),
         )],
         tips: &[],
-        syntax: "key value [key value ...]",
+        syntax: "data(key#0 value)...",
         run: Run::Write(set::msetnx),
     },
     CommandSpec {
@@ -292,7 +292,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::STRING,
         keys: &[KeySpec::one(1, KeyFlags::OW.union(KeyFlags::UPDATE))],
         tips: &[],
-        syntax: "key milliseconds value",
+        syntax: "key#0 milliseconds:integer value",
         run: Run::Write(set::psetex),
     },
     CommandSpec {
@@ -315,7 +315,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             )
         }],
         tips: &[],
-        syntax: "key value [NX | XX] [GET] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]",
+        syntax: "key#0 value [condition<NX | XX>@2.6.12] [GET@6.2.0] [expiration<EX=seconds:integer@2.6.12 | PX=milliseconds:integer@2.6.12 | EXAT=unix-time-seconds:unix-time@6.2.0 | PXAT=unix-time-milliseconds:unix-time@6.2.0 | KEEPTTL@6.0.0>]",
         run: Run::Write(set::set),
     },
     CommandSpec {
@@ -329,7 +329,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::STRING,
         keys: &[KeySpec::one(1, KeyFlags::OW.union(KeyFlags::UPDATE))],
         tips: &[],
-        syntax: "key seconds value",
+        syntax: "key#0 seconds:integer value",
         run: Run::Write(set::setex),
     },
     CommandSpec {
@@ -343,7 +343,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::STRING,
         keys: &[KeySpec::one(1, KeyFlags::OW.union(KeyFlags::INSERT))],
         tips: &[],
-        syntax: "key value",
+        syntax: "key#0 value",
         run: Run::Write(set::setnx),
     },
     CommandSpec {
@@ -357,7 +357,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::STRING,
         keys: &[KeySpec::one(1, KeyFlags::RW.union(KeyFlags::UPDATE))],
         tips: &[],
-        syntax: "key offset value",
+        syntax: "key#0 offset:integer value",
         run: Run::Write(ranges::setrange),
     },
     CommandSpec {
@@ -371,7 +371,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::STRING,
         keys: &[KeySpec::one(1, KeyFlags::RO)],
         tips: &[],
-        syntax: "key",
+        syntax: "key#0",
         run: Run::Read(ranges::strlen),
     },
     CommandSpec {
@@ -385,7 +385,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         categories: Categories::STRING,
         keys: &[KeySpec::one(1, KeyFlags::RO.union(KeyFlags::ACCESS))],
         tips: &[],
-        syntax: "key start end",
+        syntax: "key#0 start:integer end:integer",
         run: Run::Read(ranges::getrange),
     },
 ];
