@@ -210,6 +210,21 @@ impl OwnedArgs {
         owned
     }
 
+    /// Becomes a copy of `args`, with what lies between them: one copy instead of many.
+    pub fn copy_from(&mut self, args: Args<'_>) {
+        self.clear();
+        let start = args.spans.iter().map(|span| span.start).min();
+        let start = start.unwrap_or(0);
+        let end = args.spans.iter().map(|span| span.start + span.len).max();
+        let end = end.unwrap_or(start);
+        self.bytes
+            .extend_from_slice(&args.bytes[start as usize..end as usize]);
+        self.spans.extend(args.spans.iter().map(|span| Span {
+            start: span.start - start,
+            len: span.len,
+        }));
+    }
+
     /// Appends an argument whose length is known to be harmless.
     ///
     /// # Panics
@@ -303,6 +318,18 @@ mod tests {
         assert_eq!(args.iter().len(), 4);
         assert_eq!(args.iter().next_back(), Some(&b"ann"[..]));
         assert_eq!(OwnedArgs::from_args(args.from(1)).as_args(), args.from(1));
+    }
+
+    #[test]
+    fn a_copy_has_the_arguments_wherever_they_lay() {
+        let bytes = b"..GET..key.";
+        let spans = [(7, 3), (2, 3), (11, 0)].map(|(start, len)| Span { start, len });
+        for count in 0..=spans.len() {
+            let args = Args::new(bytes, &spans[..count]);
+            let mut copy = OwnedArgs::from_slices(&[b"old"]);
+            copy.copy_from(args);
+            assert_eq!(copy.as_args(), args);
+        }
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! The compiled scripts of a machine, by digest and by source.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
+use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
+use hashbrown::HashTable;
 
 use super::interpreter::{Origin, ScriptSha};
+use super::machine::Compiled;
 use super::shebang::ScriptFlags;
 use crate::limits::SCRIPT_EVAL_BYTES_MAX;
 
@@ -14,12 +17,11 @@ pub struct ScriptId(u32);
 
 pub struct Script {
     pub sha: ScriptSha,
-    /// The digest as errors show it.
+    /// The digest as errors show it and clients name it.
     pub(super) name: [u8; 40],
     pub flags: ScriptFlags,
     pub source: Box<[u8]>,
-    /// Its function's place in Lua's registry.
-    pub(super) function: i32,
+    pub(super) compiled: Compiled,
     origin: Origin,
 }
 
@@ -28,7 +30,7 @@ impl Script {
         sha: ScriptSha,
         flags: ScriptFlags,
         source: &[u8],
-        function: i32,
+        compiled: Compiled,
         origin: Origin,
     ) -> Self {
         Self {
@@ -36,22 +38,22 @@ impl Script {
             name: sha.hex(),
             flags,
             source: source.into(),
-            function,
+            compiled,
             origin,
         }
     }
 }
 
-/// Invariants: `by_sha` and `by_source` name exactly the occupied slots; `eval_order`
+/// Invariants: `by_name` and `by_source` name exactly the occupied slots; `eval_order`
 /// names those of EVAL, oldest first, and maybe others; `eval_bytes` is the sum of the
 /// former's sources.
 #[derive(Default)]
 pub struct Cache {
     slots: Vec<Option<Script>>,
     free: Vec<u32>,
-    by_sha: HashMap<ScriptSha, ScriptId, RandomState>,
-    by_source: hashbrown::HashTable<ScriptId>,
-    source_hasher: RandomState,
+    by_name: HashTable<ScriptId>,
+    by_source: HashTable<ScriptId>,
+    hasher: RandomState,
     eval_order: VecDeque<(ScriptId, ScriptSha)>,
     eval_bytes: usize,
     source_bytes: usize,
@@ -59,15 +61,25 @@ pub struct Cache {
 
 impl Cache {
     pub fn len(&self) -> usize {
-        self.by_sha.len()
+        self.by_name.len()
     }
 
     pub fn source_bytes(&self) -> usize {
         self.source_bytes
     }
 
-    pub fn find(&self, sha: ScriptSha) -> Option<ScriptId> {
-        self.by_sha.get(&sha).copied()
+    /// The script that 40 hexadecimal digits of either case name.
+    pub fn find(&self, digits: &[u8]) -> Option<ScriptId> {
+        let digits: &[u8; 40] = digits.try_into().ok()?;
+        self.find_name(digits)
+            .or_else(|| self.find_name(&digits.map(|digit| digit.to_ascii_lowercase())))
+    }
+
+    #[inline]
+    fn find_name(&self, name: &[u8; 40]) -> Option<ScriptId> {
+        self.by_name
+            .find(self.hash(name), |id| self.script(*id).name == *name)
+            .copied()
     }
 
     pub fn find_source(&self, source: &[u8]) -> Option<ScriptId> {
@@ -82,9 +94,9 @@ impl Cache {
             .expect("an id names a script until the next load")
     }
 
-    fn hash(&self, source: &[u8]) -> u64 {
-        use std::hash::BuildHasher;
-        self.source_hasher.hash_one(source)
+    #[inline]
+    fn hash(&self, text: &[u8]) -> u64 {
+        self.hasher.hash_one(text)
     }
 
     /// Adds a script whose source is not known yet.
@@ -98,15 +110,18 @@ impl Cache {
             self.eval_bytes += script.source.len();
             self.eval_order.push_back((id, script.sha));
         }
-        self.by_sha.insert(script.sha, id);
-        let hash = self.hash(&script.source);
+        let name_hash = self.hash(&script.name);
+        let source_hash = self.hash(&script.source);
         self.slots[id.0 as usize] = Some(script);
-        let (slots, hasher) = (&self.slots, &self.source_hasher);
-        self.by_source.insert_unique(hash, id, |id| {
-            use std::hash::BuildHasher;
-            let script = slots[id.0 as usize].as_ref();
-            hasher.hash_one(&*script.expect("the table names occupied slots").source)
-        });
+        let (slots, hasher) = (&self.slots, &self.hasher);
+        let script = |id: &ScriptId| {
+            let slot = slots[id.0 as usize].as_ref();
+            slot.expect("the tables name occupied slots")
+        };
+        self.by_name
+            .insert_unique(name_hash, id, |id| hasher.hash_one(&script(id).name[..]));
+        self.by_source
+            .insert_unique(source_hash, id, |id| hasher.hash_one(&*script(id).source));
         id
     }
 
@@ -136,15 +151,19 @@ impl Cache {
                 continue;
             }
             let Some(script) = slot.take() else { continue };
-            self.by_sha.remove(&sha);
-            let hash = self.hash(&script.source);
-            if let Ok(entry) = self.by_source.find_entry(hash, |other| *other == id) {
-                entry.remove();
+            let (name_hash, source_hash) = (self.hash(&script.name), self.hash(&script.source));
+            for (table, hash) in [
+                (&mut self.by_name, name_hash),
+                (&mut self.by_source, source_hash),
+            ] {
+                if let Ok(entry) = table.find_entry(hash, |other| *other == id) {
+                    entry.remove();
+                }
             }
             self.eval_bytes -= script.source.len();
             self.source_bytes -= script.source.len();
             self.free.push(id.0);
-            freed.push(script.function);
+            freed.push(script.compiled.function);
         }
         freed
     }

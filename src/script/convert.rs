@@ -184,15 +184,23 @@ impl Place {
 }
 
 fn write_value(lua: Lua, out: &mut Reply, place: Place) -> Outcome {
+    if write_simple(lua, out) {
+        return Ok(0);
+    }
+    write_table(lua, out, place.inside())
+}
+
+/// Writes and pops the value on top if it is no table. Raises nothing.
+pub fn write_simple(lua: Lua, out: &mut Reply) -> bool {
     match lua.kind(-1) {
         STRING => out.bulk(lua.bytes(-1).unwrap_or_default()),
         NUMBER => out.integer(truncate(lua.to_number(-1))),
         BOOLEAN => write_bool(lua, out),
-        TABLE => return write_table(lua, out, place.inside()),
+        TABLE => return false,
         _ => out.null(),
     }
     lua.pop(1);
-    Ok(0)
+    true
 }
 
 /// As the processor cuts a double: what does not fit becomes the least integer.

@@ -256,8 +256,8 @@ impl Functions {
             .map_err(|message| {
                 FunctionError::new("ERR Error compiling function: ", &message, "")
             })?;
-        let loaded = machine.load(main, host);
-        machine.forget(main);
+        let loaded = machine.load(main.function, host);
+        machine.forget(main.function);
         let functions: Vec<Function> = machine
             .runtime()
             .registered

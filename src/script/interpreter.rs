@@ -16,26 +16,12 @@ use crate::resp::{Args, Reply};
 const CHUNK_NAME: &CStr = c"@user_script";
 
 /// The digest that names a script.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ScriptSha(pub [u8; 20]);
 
 impl ScriptSha {
     pub fn of(source: &[u8]) -> Self {
         Self(sha1_smol::Sha1::from(source).digest().bytes())
-    }
-
-    /// The digest that 40 hexadecimal digits of either case name.
-    pub fn parse(text: &[u8]) -> Option<Self> {
-        let text: &[u8; 40] = text.try_into().ok()?;
-        let mut bytes = [0; 20];
-        let mut wrong = 0;
-        for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
-            let (high, low) = (digit(pair[0]), digit(pair[1]));
-            // Looked at once at the end: a wrong digit is rare.
-            wrong |= high | low;
-            *byte = high << 4 | low & 0xF;
-        }
-        (wrong & 0xF0 == 0).then_some(Self(bytes))
     }
 
     /// In lower case.
@@ -47,21 +33,6 @@ impl ScriptSha {
         }
         text
     }
-}
-
-/// The value of a hexadecimal digit; 0xFF for any other byte.
-fn digit(byte: u8) -> u8 {
-    const VALUES: [u8; 256] = {
-        let mut values = [0xFF; 256];
-        let mut value = 0;
-        while value < 16 {
-            values[b"0123456789abcdef"[value] as usize] = value as u8;
-            values[b"0123456789ABCDEF"[value] as usize] = value as u8;
-            value += 1;
-        }
-        values
-    };
-    VALUES[usize::from(byte)]
 }
 
 /// How a script came to the machine.
@@ -114,8 +85,9 @@ impl Interpreter {
         self.cache.find_source(source)
     }
 
-    pub fn find(&self, sha: ScriptSha) -> Option<ScriptId> {
-        self.cache.find(sha)
+    /// The script that 40 hexadecimal digits of either case name.
+    pub fn find(&self, digits: &[u8]) -> Option<ScriptId> {
+        self.cache.find(digits)
     }
 
     /// A script by its id, which is valid until the next `load` or `flush`.
@@ -142,13 +114,13 @@ impl Interpreter {
         }
         let shebang = parse_shebang(source)?;
         let body = &source[shebang.body_start..];
-        let function = self.machine.compile(body, CHUNK_NAME).map_err(|message| {
+        let compiled = self.machine.compile(body, CHUNK_NAME).map_err(|message| {
             let mut text = b"ERR Error compiling script (new function): ".to_vec();
             text.extend_from_slice(&message);
             LoadError(text)
         })?;
         let sha = ScriptSha::of(source);
-        let script = Script::new(sha, shebang.flags, source, function, origin);
+        let script = Script::new(sha, shebang.flags, source, compiled, origin);
         let id = self.cache.insert(script);
         for reference in self.cache.forget_oldest() {
             self.machine.forget(reference);
@@ -169,10 +141,15 @@ impl Interpreter {
         out: &mut Reply,
     ) -> Ended {
         let script = self.cache.script(id);
-        let work = Work::Script {
-            function: script.function,
-            keys,
-            argv,
+        let function = script.compiled.function;
+        let work = if script.compiled.uses_arguments {
+            Work::Script {
+                function,
+                keys,
+                argv,
+            }
+        } else {
+            Work::BareScript { function }
         };
         self.machine.run(work, &script.name, host, out)
     }

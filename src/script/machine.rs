@@ -11,14 +11,16 @@ use std::sync::Arc;
 
 use mlua::ffi;
 
-use super::convert::{FIELDS, grown_len, until_nul, write_error_line, write_result};
+use super::convert::{FIELDS, grown_len, until_nul, write_error_line, write_result, write_simple};
 use super::host::ScriptHost;
 use super::memory;
 use super::random::Random;
 use super::registration::{self, World, show_world};
 use super::runtime::{Activity, Runtime};
 use super::sandbox::{self, Kind};
-use super::vm::{GLOBALS, Lua, NUMBER, Outcome, Raised, STRING, TABLE, lua_State, set_hook};
+use super::vm::{
+    Failure, GLOBALS, Lua, NUMBER, Outcome, Raised, STRING, TABLE, lua_State, set_hook,
+};
 use crate::limits::{SCRIPT_GARBAGE_BYTES_MAX, SCRIPT_HOOK_INSTRUCTIONS};
 use crate::resp::{Args, Reply};
 
@@ -43,7 +45,9 @@ pub struct ScriptError {
 
 /// What the protected entry is asked to do. `function` is a place in the registry.
 pub enum Work<'a> {
-    /// A script: keys and arguments are globals.
+    /// A script that can't reach its keys and arguments.
+    BareScript { function: i32 },
+    /// Any other script: keys and arguments are globals.
     Script {
         function: i32,
         keys: Args<'a>,
@@ -82,6 +86,18 @@ pub struct Machine {
 // SAFETY: the state and the runtime are reached through the machine only, by one thread
 // at a time, and hold nothing of a thread.
 unsafe impl Send for Machine {}
+
+/// A compiled function.
+#[derive(Clone, Copy)]
+pub struct Compiled {
+    /// Its place in the registry.
+    pub function: i32,
+    /// Whether an EVAL script can reach KEYS or ARGV.
+    pub uses_arguments: bool,
+}
+
+/// The stack slot of the error handler while something runs.
+const HANDLER: i32 = 1;
 
 /// Upvalues of the entry after the field names.
 const KEYS_UPVALUE: i32 = FIELDS.len() as i32 + 1;
@@ -199,11 +215,14 @@ impl Machine {
         self.runtime.begin(host, activity);
         self.runtime.request.set(ptr::from_ref(request).cast());
         lua.push_kept(self.handler);
-        lua.push_kept(self.entry);
-        let result = match lua.protected_call(0, 0, 1) {
-            Ok(()) => Ok(()),
-            Err(_) => Err(self.describe_error()),
+        let result = match request.work {
+            Work::BareScript { function } => self.run_bare(function, request),
+            _ => {
+                lua.push_kept(self.entry);
+                lua.protected_call(0, 0, HANDLER)
+            }
         };
+        let result = result.map_err(|_| self.describe_error());
         lua.set_top(0);
         self.runtime.request.set(ptr::null());
         let (was_ended, panic) = self.runtime.end();
@@ -217,17 +236,39 @@ impl Machine {
         result
     }
 
+    /// Runs a script without anything to prepare; only a table as its result needs the
+    /// entry.
+    fn run_bare(&self, function: i32, request: &Request<'_>) -> Result<(), Failure> {
+        let lua = self.lua();
+        lua.push_kept(function);
+        lua.protected_call(0, 1, HANDLER)?;
+        // SAFETY: `run` made it from a reference that it does not use meanwhile.
+        if write_simple(lua, unsafe { &mut *request.out }) {
+            return Ok(());
+        }
+        lua.push_kept(self.entry);
+        lua.insert(-2);
+        lua.protected_call(1, 0, HANDLER)
+    }
+
     /// Compiles source text and keeps the function; `Err` is Lua's message.
-    pub fn compile(&mut self, source: &[u8], chunk_name: &'static CStr) -> Result<i32, Vec<u8>> {
+    pub fn compile(
+        &mut self,
+        source: &[u8],
+        chunk_name: &'static CStr,
+    ) -> Result<Compiled, Vec<u8>> {
         let mut compilation = Compilation {
             kind: self.kind,
             source,
             chunk_name,
-            function: 0,
+            compiled: Compiled {
+                function: 0,
+                uses_arguments: true,
+            },
         };
         let data: *mut Compilation<'_> = &mut compilation;
         self.protected(compile, data.cast())?;
-        Ok(compilation.function)
+        Ok(compilation.compiled)
     }
 
     /// Frees a kept function.
@@ -325,6 +366,8 @@ fn current_request<'a>(lua: Lua) -> &'a Request<'a> {
 fn enter(lua: Lua) -> Outcome {
     let request = current_request(lua);
     match request.work {
+        // It has run; its result is the argument.
+        Work::BareScript { .. } => {}
         Work::Script {
             function,
             keys,
@@ -427,7 +470,7 @@ struct Compilation<'a> {
     kind: Kind,
     source: &'a [u8],
     chunk_name: &'static CStr,
-    function: i32,
+    compiled: Compiled,
 }
 
 /// Slot 1 is the [`Compilation`].
@@ -441,9 +484,11 @@ fn compile(lua: Lua) -> Outcome {
         return Err(Raised);
     }
     match compilation.kind {
-        Kind::Eval => sandbox::choose_environment(lua),
+        Kind::Eval => {
+            compilation.compiled.uses_arguments = sandbox::choose_environment(lua).arguments;
+        }
         Kind::Functions => registration::set_environment(lua),
     }
-    compilation.function = lua.keep();
+    compilation.compiled.function = lua.keep();
     Ok(0)
 }

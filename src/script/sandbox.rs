@@ -17,7 +17,7 @@
 use std::ffi::CStr;
 
 use super::bridge;
-use super::bytecode::assigns_globals;
+use super::bytecode::{Uses, uses};
 use super::library;
 use super::runtime::PROXIES_MAX;
 use super::vm::{FUNCTION, GLOBALS, Lua, NIL, Outcome, Raised, STRING, TABLE};
@@ -405,19 +405,20 @@ fn load(lua: Lua) -> Outcome {
 }
 
 /// Gives the Lua function on top the proxy of the globals as its environment if it
-/// assigns globals anywhere. May raise (memory).
-pub fn choose_environment(lua: Lua) {
+/// assigns globals anywhere, and tells what it does. May raise (memory).
+pub fn choose_environment(lua: Lua) -> Uses {
     let mut code = lua.runtime().text.take();
     code.clear();
     lua.dump(&mut code);
-    let needs_proxy = assigns_globals(&code);
+    let uses = uses(&code);
     code.clear();
     code.shrink_to(crate::limits::SCRIPT_BUFFER_KEPT_MAX);
     lua.runtime().text.set(code);
-    if needs_proxy {
+    if uses.assigns_globals {
         lua.push_value(GLOBALS);
         lua.raw_get_name(-1, b"_G");
         lua.remove(-2);
         lua.set_environment(-2);
     }
+    uses
 }

@@ -545,11 +545,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             return false;
         };
         let mut args = std::mem::take(&mut self.script_args);
-        args.clear();
-        self.decoder
-            .args(&self.input[position..])
-            .iter()
-            .for_each(|arg| args.push(arg));
+        args.copy_from(self.decoder.args(&self.input[position..]));
         let reply = std::mem::take(&mut self.output);
         let fiber = Fiber::new(Job {
             guard: engine,

@@ -19,9 +19,8 @@ use crate::resp::reply::Reply;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use parking_lot::{ArcRwLockWriteGuard, Mutex, RawRwLock};
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, UnsafeCell};
 use std::io;
-use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -133,7 +132,7 @@ impl Busy {
         self.active.store(true, Relaxed);
         self.has_written.store(script.has_written, Relaxed);
         // SAFETY: the pointer was set by the fiber that this call runs on, which lives while it runs.
-        unsafe { yielder.as_ref() }.suspend(());
+        unsafe { yielder.as_ref() }.suspend(Stop::Resting);
         self.told_to_end.swap(false, Relaxed)
     }
 
@@ -145,11 +144,42 @@ impl Busy {
     }
 }
 
+/// What the pointer to a worker's place is to the fiber that runs on its stack.
+type Place = NonNull<Option<Job>>;
+
+/// Why a fiber let go of its thread.
+enum Stop {
+    /// A script rests and is to be resumed later.
+    Resting,
+    /// The job is done and lies in its place.
+    Finished(Outcome),
+}
+
+type FiberYielder = Yielder<Place, Stop>;
+
 thread_local! {
     /// The way out of the fiber that runs on this thread now.
-    static CURRENT: Cell<Option<NonNull<Yielder<(), ()>>>> = const { Cell::new(None) };
-    /// Stacks to be used again.
-    static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
+    static CURRENT: Cell<Option<NonNull<FiberYielder>>> = const { Cell::new(None) };
+    /// Workers without a job.
+    static IDLE: RefCell<Vec<Worker>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Keeps the way out of a fiber known while it runs a job, also when the job panics.
+struct Current {
+    before: Option<NonNull<FiberYielder>>,
+}
+
+impl Current {
+    fn set(yielder: &FiberYielder) -> Self {
+        let before = CURRENT.replace(Some(NonNull::from(yielder)));
+        Self { before }
+    }
+}
+
+impl Drop for Current {
+    fn drop(&mut self) {
+        CURRENT.set(self.before);
+    }
 }
 
 /// A request and all that it needs, on its way through a fiber.
@@ -168,51 +198,99 @@ pub struct Done {
     pub outcome: Outcome,
 }
 
+/// A stack on which one job after the other runs.
+struct Worker {
+    coroutine: Coroutine<Place, Stop, (), DefaultStack>,
+    /// The job, which stays where it is while the fiber works on it.
+    place: Box<UnsafeCell<Option<Job>>>,
+}
+
+impl Worker {
+    fn new() -> io::Result<Self> {
+        let stack = DefaultStack::new(limits::SCRIPT_STACK_BYTES)?;
+        let coroutine = Coroutine::with_stack(stack, |yielder: &FiberYielder, mut place: Place| {
+            loop {
+                // SAFETY: who resumed keeps the job in its place, and does not touch it, until it is told that the
+                // job is finished.
+                let outcome = match unsafe { place.as_mut() } {
+                    Some(job) => {
+                        let _current = Current::set(yielder);
+                        job.guard.execute(
+                            &mut job.session,
+                            job.resolved,
+                            job.args.as_args(),
+                            &mut job.reply,
+                            &mut job.now,
+                        )
+                    }
+                    None => return,
+                };
+                place = yielder.suspend(Stop::Finished(outcome));
+            }
+        });
+        Ok(Self {
+            coroutine,
+            place: Box::default(),
+        })
+    }
+}
+
+impl Drop for Worker {
+    /// Only an idle worker is dropped: its stack holds nothing that must be unwound.
+    fn drop(&mut self) {
+        if self.coroutine.started() && !self.coroutine.done() {
+            // SAFETY: between jobs nothing on the stack owns anything.
+            unsafe { self.coroutine.force_reset() };
+        }
+    }
+}
+
 /// A request on a stack of its own.
 pub struct Fiber {
-    coroutine: ManuallyDrop<Coroutine<(), (), Done, DefaultStack>>,
+    /// None once the job is done.
+    worker: Option<Worker>,
 }
 
 impl Fiber {
     /// Prepares to run a request; it starts with the first [`Fiber::resume`].
-    pub fn new(mut job: Job) -> io::Result<Self> {
-        let stack = match STACKS.with_borrow_mut(Vec::pop) {
-            Some(stack) => stack,
-            None => DefaultStack::new(limits::SCRIPT_STACK_BYTES)?,
+    pub fn new(job: Job) -> io::Result<Self> {
+        let mut worker = match IDLE.with_borrow_mut(Vec::pop) {
+            Some(worker) => worker,
+            None => Worker::new()?,
         };
-        let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
-            let before = CURRENT.replace(Some(NonNull::from(yielder)));
-            let outcome = job.guard.execute(
-                &mut job.session,
-                job.resolved,
-                job.args.as_args(),
-                &mut job.reply,
-                &mut job.now,
-            );
-            CURRENT.set(before);
-            Done { job, outcome }
-        });
+        *worker.place.get_mut() = Some(job);
         Ok(Self {
-            coroutine: ManuallyDrop::new(coroutine),
+            worker: Some(worker),
         })
     }
 
     /// Runs on; None when the script let go of the thread and has to be resumed later.
     pub fn resume(&mut self, busy: &Busy) -> Option<Done> {
-        match self.coroutine.resume(()) {
-            CoroutineResult::Yield(()) => None,
-            CoroutineResult::Return(done) => {
-                busy.leave();
-                // SAFETY: the coroutine is finished, and this is the only place that takes it; a finished fiber is
-                // not resumed.
-                let stack = unsafe { ManuallyDrop::take(&mut self.coroutine) }.into_stack();
-                STACKS.with_borrow_mut(|stacks| {
-                    if stacks.len() < limits::SCRIPT_STACKS_KEPT_MAX {
-                        stacks.push(stack);
-                    }
-                });
-                Some(done)
+        let worker = self.worker.as_mut()?;
+        let place = NonNull::new(worker.place.get()).expect("a box has an address");
+        let CoroutineResult::Yield(Stop::Finished(outcome)) = worker.coroutine.resume(place) else {
+            return None;
+        };
+        busy.leave();
+        let job = worker.place.get_mut().take()?;
+        let worker = self.worker.take()?;
+        IDLE.with_borrow_mut(|idle| {
+            if idle.len() < limits::SCRIPT_STACKS_KEPT_MAX {
+                idle.push(worker);
             }
+        });
+        Some(Done { job, outcome })
+    }
+}
+
+impl Drop for Fiber {
+    fn drop(&mut self) {
+        let Some(worker) = self.worker.take() else {
+            return;
+        };
+        // A job that panicked is over, and gives the engine back.
+        if !worker.coroutine.done() {
+            std::mem::forget(worker);
         }
     }
 }

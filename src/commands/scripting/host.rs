@@ -13,8 +13,10 @@ const FUNCTION_LOAD_NS_MAX: u64 = 500_000_000;
 /// One run of one script.
 pub struct Host<'h, 'c> {
     ctx: &'h mut ControlCtx<'c>,
-    /// The script's own: a SELECT in it ends with it.
-    session: Session,
+    /// The script's own: a SELECT in it ends with it. Made for its first command.
+    session: Option<Session>,
+    flags: ScriptFlags,
+    read_only: bool,
     started_ns: u64,
     loading: bool,
     task: Task<'h>,
@@ -37,13 +39,12 @@ impl<'h, 'c> Host<'h, 'c> {
         flags: ScriptFlags,
         read_only: bool,
     ) -> Self {
-        let mut session = ctx.session.for_script();
-        session.script_read_only = read_only || flags.contains(ScriptFlags::NO_WRITES);
-        session.script_allows_oom = flags.contains(ScriptFlags::ALLOW_OOM);
         let started_ns = ctx.now.monotonic_ns;
         Self {
             ctx,
-            session,
+            session: None,
+            flags,
+            read_only: read_only || flags.contains(ScriptFlags::NO_WRITES),
             started_ns,
             loading: false,
             task,
@@ -70,8 +71,14 @@ impl<'h, 'c> Host<'h, 'c> {
 
 impl ScriptHost for Host<'_, '_> {
     fn call(&mut self, args: Args<'_>, out: &mut Reply) {
-        self.session.protocol = out.protocol();
-        self.ctx.run(&mut self.session, args, out);
+        let session = self.session.get_or_insert_with(|| {
+            let mut session = self.ctx.session.for_script();
+            session.script_read_only = self.read_only;
+            session.script_allows_oom = self.flags.contains(ScriptFlags::ALLOW_OOM);
+            session
+        });
+        session.protocol = out.protocol();
+        self.ctx.run(session, args, out);
     }
 
     fn log(&mut self, level: LogLevel, message: &[u8]) {
@@ -106,7 +113,10 @@ impl ScriptHost for Host<'_, '_> {
             functions: figures.functions,
             running_ms: now.monotonic_ns.saturating_sub(self.started_ns) / 1_000_000,
             busy_after_ms: self.ctx.engine.settings.busy_reply_threshold,
-            has_written: self.session.script_has_written,
+            has_written: self
+                .session
+                .as_ref()
+                .is_some_and(|session| session.script_has_written),
         };
         if self.ctx.engine.outside.pause_script(script) {
             Verdict::Kill

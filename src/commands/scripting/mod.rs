@@ -17,7 +17,7 @@ use crate::resp::args::Args;
 use crate::resp::error::CommandError;
 use crate::resp::number::parse_i64;
 use crate::script::functions::Functions;
-use crate::script::{Ended, Interpreter, Origin, ScriptFlags, ScriptId, ScriptSha};
+use crate::script::{Ended, Interpreter, Origin, ScriptFlags, ScriptId};
 use host::{Host, Task};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
@@ -349,9 +349,7 @@ fn find_script(
     by_sha: bool,
 ) -> Result<ScriptId, CommandError> {
     if by_sha {
-        return ScriptSha::parse(source)
-            .and_then(|sha| interpreter.find(sha))
-            .ok_or(CommandError::NoScript);
+        return interpreter.find(source).ok_or(CommandError::NoScript);
     }
     if let Some(id) = interpreter.find_source(source) {
         return Ok(id);
@@ -408,9 +406,7 @@ fn script_exists(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
         let digests = args.from(2);
         ctx.reply.array(digests.len());
         for digest in digests.iter() {
-            let known = ScriptSha::parse(digest)
-                .and_then(|sha| interpreter.find(sha))
-                .is_some();
+            let known = interpreter.find(digest).is_some();
             ctx.reply.integer(i64::from(known));
         }
         Ok(())

@@ -58,16 +58,16 @@ fn a_script_is_found_by_digest_and_source_until_the_flush() {
     let mut interpreter = Interpreter::default();
     let source = b"return 1";
     let sha = ScriptSha::of(source);
-    assert_eq!(interpreter.find(sha), None);
+    assert_eq!(interpreter.find(&sha.hex()), None);
     let id = interpreter.load(source, Origin::Load).expect("compiles");
-    assert_eq!(interpreter.find(sha), Some(id));
+    assert_eq!(interpreter.find(&sha.hex()), Some(id));
     assert_eq!(interpreter.find_source(source), Some(id));
     assert_eq!(interpreter.load(source, Origin::Eval), Ok(id));
     assert_eq!(&sha.hex(), b"e0e1f9fabfc9d4800c877a703b823ac0578ff8db");
-    assert_eq!(ScriptSha::parse(&sha.hex().to_ascii_uppercase()), Some(sha));
-    assert_eq!(ScriptSha::parse(b"e0e1"), None);
+    assert_eq!(interpreter.find(&sha.hex().to_ascii_uppercase()), Some(id));
+    assert_eq!(interpreter.find(b"e0e1"), None);
     interpreter.flush();
-    assert_eq!(interpreter.find(sha), None);
+    assert_eq!(interpreter.find(&sha.hex()), None);
     assert_eq!(interpreter.script_count(), 0);
 }
 
@@ -159,4 +159,58 @@ fn line_ends_in_an_error_can_not_break_the_reply() {
     let reply = eval("error('a\\r\\nb')");
     assert_eq!(reply.matches("\r\n").count(), 1);
     assert!(reply.starts_with("-ERR user_script:1: a  b script: "));
+}
+
+/// Scripts that can't name their arguments are spared them; whatever way there is must lead to those of this call.
+#[test]
+fn every_way_to_the_arguments_leads_to_those_of_this_call() {
+    let mut interpreter = Interpreter::default();
+    let mut host = FakeHost::default();
+    let mut run = |source: &str, key: &[u8], argument: &[u8]| {
+        let reply = eval_with(
+            &mut interpreter,
+            &mut host,
+            source.as_bytes(),
+            &[key],
+            &[argument],
+            Protocol::Resp2,
+        );
+        String::from_utf8_lossy(&reply).into_owned()
+    };
+    for source in [
+        "return {KEYS[1], ARGV[1]}",
+        "local function f() return function() return {KEYS[1], ARGV[1]} end end return f()()",
+        "return loadstring('return {KEYS[1], ARGV[1]}')()",
+        "local n = 0 return load(function() n = n + 1 return ({'return {KEYS[1]', ', ARGV[1]}'})[n] end)()",
+        "return {_G.KEYS[1], rawget(_G, 'ARGV')[1]}",
+        "local r = {} for k, v in pairs(_G) do if k == 'KE' .. 'YS' then r[1] = v[1] elseif k == 'AR' .. 'GV' then \
+         r[2] = v[1] end end return r",
+    ] {
+        assert_eq!(run("return 1", b"other", b"other"), ":1\r\n");
+        assert_eq!(
+            run(source, b"key", b"argument"),
+            "*2\r\n$3\r\nkey\r\n$8\r\nargument\r\n",
+            "{source}"
+        );
+    }
+}
+
+#[test]
+fn a_script_without_arguments_answers_with_any_value() {
+    for (source, reply) in [
+        ("return 1.9", ":1\r\n"),
+        ("return 'text'", "$4\r\ntext\r\n"),
+        ("return true", ":1\r\n"),
+        ("return false", "$-1\r\n"),
+        ("return", "$-1\r\n"),
+        ("return print", "-ERR"),
+        ("return tostring", "$-1\r\n"),
+        ("return {1, {'x'}}", "*2\r\n:1\r\n*1\r\n$1\r\nx\r\n"),
+        ("return {err = 'MY error'}", "-MY error\r\n"),
+        ("return {ok = 'fine'}", "+fine\r\n"),
+        ("return 1, 2", ":1\r\n"),
+    ] {
+        let given = eval(source);
+        assert!(given.starts_with(reply), "{source}: {given}");
+    }
 }
