@@ -33,6 +33,10 @@ pub const INLINE_SCRATCH_KEPT_MAX: usize = 1024;
 /// Addresses in one `bind` setting (Redis: CONFIG_BINDADDR_MAX).
 pub const BIND_ADDRESSES_MAX: usize = 16;
 
+/// Network threads when nobody says how many: every one that reads meets the others at the lock, and the gain
+/// of a further one shrinks. Who has measured more may ask for more.
+pub const IO_THREADS_AUTO_MAX: usize = 8;
+
 /// How deep `include` lines may nest: deep enough for any layout of files, small
 /// enough that a file which includes itself ends with an error and not the stack.
 pub const INCLUDE_DEPTH_MAX: usize = 16;

@@ -2,7 +2,9 @@
 
 use crate::engine::ctx::{ReadCtx, WriteCtx};
 use crate::engine::notify::EventClass;
-use crate::engine::spec::{Categories, CommandSpec, Flags, Group, Handled, KeyFlags, KeySpec, Run};
+use crate::engine::spec::{
+    Attempt, Categories, CommandSpec, Flags, Group, Handled, KeyFlags, KeySpec, Run,
+};
 use crate::resp::args::Args;
 use crate::resp::error::CommandError;
 use crate::store::block::Block;
@@ -40,7 +42,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         }],
         tips: &[],
         syntax: "key#0...",
-        run: Run::Write(pfcount),
+        run: Run::ReadOrWrite(try_pfcount, pfcount),
     },
     CommandSpec {
         name: "pfdebug",
@@ -150,9 +152,35 @@ fn add_all(block: &mut Block, elements: Args<'_>, sparse_max: usize) -> Result<u
     Ok(updated)
 }
 
-fn pfcount(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
+/// Answers unless the count of a single key has to be made and kept.
+fn try_pfcount(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Result<Attempt, CommandError> {
     if args.len() > 2 {
         let (registers, _) = merged(ctx, args.from(1))?;
+        let count = hyperloglog::count_registers(&registers);
+        ctx.reply.integer(count as i64);
+        return Ok(Attempt::Answered);
+    }
+    let key = args.arg(1);
+    let mut scratch = Scratch::default();
+    let count = match ctx.glance::<StringValue>(key)? {
+        None => Some(0),
+        Some(value) => {
+            let bytes = value.bytes(&mut scratch);
+            let valid = hyperloglog::is_valid(bytes);
+            valid.then(|| hyperloglog::cached_count(bytes)).flatten()
+        }
+    };
+    let Some(count) = count else {
+        return Ok(Attempt::MustWrite);
+    };
+    ctx.value(key);
+    ctx.reply.integer(count as i64);
+    Ok(Attempt::Answered)
+}
+
+fn pfcount(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
+    if args.len() > 2 {
+        let (registers, _) = merged(&mut ctx.reader(), args.from(1))?;
         let count = hyperloglog::count_registers(&registers);
         ctx.reply.integer(count as i64);
         return Ok(());
@@ -184,15 +212,15 @@ fn pfcount(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
 
 /// The greatest value of each register in all keys, and whether one of them is dense.
 fn merged(
-    ctx: &WriteCtx<'_>,
+    ctx: &mut ReadCtx<'_>,
     keys: Args<'_>,
 ) -> Result<(Box<[u8; REGISTERS]>, bool), CommandError> {
     let mut registers = Box::new([0; REGISTERS]);
     let mut any_dense = false;
     for key in keys {
-        let value = ctx.read::<StringValue>(key)?;
-        ctx.count_lookup(value.is_some());
-        let Some(value) = value else { continue };
+        let Some(value) = ctx.read::<StringValue>(key)? else {
+            continue;
+        };
         let mut scratch = Scratch::default();
         let bytes = value.bytes(&mut scratch);
         if !hyperloglog::is_valid(bytes) {
@@ -205,7 +233,7 @@ fn merged(
 }
 
 fn pfmerge(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
-    let (registers, any_dense) = merged(ctx, args.from(1))?;
+    let (registers, any_dense) = merged(&mut ctx.reader(), args.from(1))?;
     ctx.upsert::<StringValue, Handled>(args.arg(1), |value, lent| {
         let created = lent.created();
         let sparse_max = lent.settings.hll_sparse_max_bytes;

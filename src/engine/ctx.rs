@@ -96,6 +96,14 @@ impl<'a> ReadCtx<'a> {
         self.session.met_expired.push(key.into());
     }
 
+    /// The value of a key that has to be of type `T`, without counting or marking it.
+    pub fn glance<T: ValueType + 'a>(&self, key: &[u8]) -> Result<Option<&'a T>, CommandError> {
+        match self.peek(key) {
+            None => Ok(None),
+            Some(value) => T::from_ref(value).map(Some).ok_or(CommandError::WrongType),
+        }
+    }
+
     /// The value of a key without counting or marking it.
     pub fn peek(&self, key: &[u8]) -> Option<ValueRef<'a>> {
         self.db().get(key, self.now.unix_ms())
@@ -191,6 +199,11 @@ impl<'a> WriteCtx<'a> {
     /// The database of that index, which exists.
     pub fn db_at(&self, index: usize) -> &Db {
         self.engine.db(index)
+    }
+
+    /// The rights of a reader, for what a command looks at before it changes anything.
+    pub fn reader(&mut self) -> ReadCtx<'_> {
+        ReadCtx::new(self.engine, self.session, self.reply, self.now)
     }
 
     /// The value of a key, to look at before a change. Marks it as used; counts neither hit nor miss.

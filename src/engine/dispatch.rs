@@ -6,7 +6,7 @@ use super::ctx::{ControlCtx, ReadCtx, WriteCtx};
 use super::gates::{self, Refusal};
 use super::keys;
 use super::session::{Origin, ReplyMode, Session};
-use super::spec::{Flags, Handled, Run};
+use super::spec::{Attempt, Flags, Handled, Run};
 use super::stats::count;
 use super::table::{Command, CommandId, CommandTable, ResolveError, Resolved};
 use super::time::Moment;
@@ -33,6 +33,8 @@ pub enum Outcome {
     Block(CommandId, Block),
     /// Nothing happened: ask again when the pause is over.
     Paused,
+    /// Nothing happened beside other readers: run it alone.
+    MustWrite,
 }
 
 /// Access that the request needs; cheap, and without the engine's lock.
@@ -44,7 +46,9 @@ pub fn access_for(session: &Session, resolved: Resolved) -> Access {
         return Access::Shared;
     }
     match command.spec.run {
-        Run::Read(_) | Run::Container(_) | Run::ReadOrContainer(..) => Access::Shared,
+        Run::Read(_) | Run::Container(_) | Run::ReadOrContainer(..) | Run::ReadOrWrite(..) => {
+            Access::Shared
+        }
         Run::Write(_) | Run::Control(_) => Access::Exclusive,
     }
 }
@@ -126,6 +130,13 @@ impl Engine {
                 let handled = match command.spec.run {
                     Run::Read(handler) | Run::ReadOrContainer(handler, _) => {
                         handler(&mut ReadCtx::new(self, session, reply, *now), args)
+                    }
+                    Run::ReadOrWrite(attempt, _) => {
+                        match attempt(&mut ReadCtx::new(self, session, reply, *now), args) {
+                            Ok(Attempt::MustWrite) => return Outcome::MustWrite,
+                            Ok(Attempt::Answered) => Ok(()),
+                            Err(error) => Err(error),
+                        }
                     }
                     Run::Container(_) => Err(CommandError::wrong_arity(&command.full_name)),
                     Run::Write(_) | Run::Control(_) => {
@@ -243,7 +254,7 @@ impl Engine {
             Run::Read(handler) | Run::ReadOrContainer(handler, _) => {
                 handler(&mut ReadCtx::new(self, session, reply, *now), args)
             }
-            Run::Write(handler) => {
+            Run::Write(handler) | Run::ReadOrWrite(_, handler) => {
                 let mut ctx = WriteCtx {
                     reply,
                     session,

@@ -13,6 +13,15 @@ use bitflags::bitflags;
 /// What a handler answers: the reply is already written, or an error is to be.
 pub type Handled = Result<(), CommandError>;
 
+/// How far a reader came with a command that may have to write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Attempt {
+    /// The reply is written.
+    Answered,
+    /// Nothing happened; the command has to be run as a writer.
+    MustWrite,
+}
+
 /// How a command is run, and what it may therefore do.
 #[derive(Clone, Copy)]
 pub enum Run {
@@ -20,6 +29,11 @@ pub enum Run {
     Read(fn(&mut ReadCtx<'_>, Args<'_>) -> Handled),
     /// Changes data of keys; runs alone.
     Write(fn(&mut WriteCtx<'_>, Args<'_>) -> Handled),
+    /// Reads where that is enough, beside other readers; runs alone, as a writer, where it is not.
+    ReadOrWrite(
+        fn(&mut ReadCtx<'_>, Args<'_>) -> Result<Attempt, CommandError>,
+        fn(&mut WriteCtx<'_>, Args<'_>) -> Handled,
+    ),
     /// Changes the server, other sessions or whole databases, or runs other commands; runs alone.
     Control(fn(&mut ControlCtx<'_>, Args<'_>) -> Handled),
     /// Only holds subcommands.
@@ -335,7 +349,7 @@ impl Run {
     pub fn children(&self) -> Option<&'static [CommandSpec]> {
         match self {
             Run::Container(children) | Run::ReadOrContainer(_, children) => Some(children),
-            Run::Read(_) | Run::Write(_) | Run::Control(_) => None,
+            Run::Read(_) | Run::Write(_) | Run::ReadOrWrite(..) | Run::Control(_) => None,
         }
     }
 }

@@ -3,18 +3,19 @@
 use super::Shared;
 use super::busy;
 use super::fiber::{Done, Fiber, Job, OwnedGuard};
+use super::guard::{Guard, Hold};
 use super::mailbox::{Closing, ConnectionMailbox, MailboxHandle};
+use super::names::NameMemory;
 use crate::engine::client::{Client, ClientId, client_flags};
 use crate::engine::dispatch::{Access, Outcome, access_for, may_run_script};
 use crate::engine::session::Session;
-use crate::engine::table::{Command, CommandTable, Resolved};
+use crate::engine::stats;
+use crate::engine::table::Resolved;
 use crate::engine::time::Moment;
-use crate::engine::{Engine, stats};
 use crate::limits;
-use crate::resp::args::{Args, OwnedArgs};
+use crate::resp::args::OwnedArgs;
 use crate::resp::reply::{Protocol, Reply};
 use crate::resp::request::{Decoded, RequestDecoder};
-use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
 use std::future::poll_fn;
 use std::io::Read;
 use std::pin::{Pin, pin};
@@ -360,10 +361,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Runs every complete request of the input.
     fn run_batch(&mut self) {
         let shared = self.shared.clone();
-        let mut guard = Guard {
-            shared: &shared,
-            held: Held::None,
-        };
+        let mut guard = Guard::new(&shared);
         let mut now = shared.time.now();
         self.client
             .last_interaction_ms
@@ -447,7 +445,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let Some(session) = self.session.as_mut() else {
             return false;
         };
-        let access = if self.shared.threads == 1 {
+        let mut access = if self.shared.threads == 1 {
             Access::Exclusive
         } else {
             access_for(session, resolved)
@@ -472,54 +470,57 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         {
             return self.start_script(guard, engine, resolved, position, now);
         }
-        let outcome = match guard.hold(access) {
-            Hold::Shared(engine) => {
-                let outcome = engine.execute_shared(session, resolved, args, &mut self.output, now);
-                if !session.met_expired.is_empty() {
-                    match guard.hold(Access::Exclusive) {
-                        Hold::Exclusive(engine) => engine.expire_met_keys(session, *now),
-                        // The expiry cycle will find them.
-                        Hold::Shared(_) | Hold::Busy => session.met_expired.clear(),
-                    }
-                }
-                outcome
-            }
-            Hold::Exclusive(engine) => {
-                match engine.execute(session, resolved, args, &mut self.output, now) {
-                    Outcome::Block(command, block) => {
-                        let deadline_ms = block.deadline_ms;
-                        let now_ms = now.unix_ms();
-                        if let Some(session) = self.session.take() {
-                            engine.wait(session, command, args, block, *now);
+        let paused_ms = loop {
+            match guard.hold(access) {
+                Hold::Shared(engine) => {
+                    match engine.execute_shared(session, resolved, args, &mut self.output, now) {
+                        Outcome::MustWrite => {
+                            access = Access::Exclusive;
+                            continue;
                         }
-                        self.state = State::Blocked;
-                        self.timer =
-                            deadline_ms.map(|deadline_ms| timer_in_ms(deadline_ms - now_ms));
-                        return true;
+                        // A reader does not see how long the pause is; it asks again soon.
+                        Outcome::Paused => break Some(busy::RETRY_MS),
+                        Outcome::Done | Outcome::Block(..) => break None,
                     }
-                    Outcome::Paused => {
-                        let wait_ms = engine.pause_until_ms() - now.unix_ms();
-                        self.client.set_flag(client_flags::BLOCKED, true);
-                        self.wait_in_place(wait_ms);
-                        return false;
-                    }
-                    Outcome::Done => Outcome::Done,
                 }
-            }
-            Hold::Busy => {
-                match busy::answer(&self.shared, session, resolved, args, &mut self.output) {
-                    busy::Answer::Done => Outcome::Done,
-                    busy::Answer::Later => {
-                        self.wait_in_place(busy::RETRY_MS);
-                        return false;
+                Hold::Exclusive(engine) => {
+                    match engine.execute(session, resolved, args, &mut self.output, now) {
+                        Outcome::Block(command, block) => {
+                            let wait_ms = block
+                                .deadline_ms
+                                .map(|deadline_ms| deadline_ms - now.unix_ms());
+                            if let Some(session) = self.session.take() {
+                                engine.wait(session, command, args, block, *now);
+                            }
+                            self.state = State::Blocked;
+                            self.timer = wait_ms.map(timer_in_ms);
+                            return true;
+                        }
+                        Outcome::Paused => break Some(engine.pause_until_ms() - now.unix_ms()),
+                        Outcome::Done | Outcome::MustWrite => break None,
+                    }
+                }
+                Hold::Busy => {
+                    match busy::answer(&self.shared, session, resolved, args, &mut self.output) {
+                        busy::Answer::Done => break None,
+                        busy::Answer::Later => {
+                            self.wait_in_place(busy::RETRY_MS);
+                            return false;
+                        }
                     }
                 }
             }
         };
-        if matches!(outcome, Outcome::Paused) {
-            // A reader does not see how long the pause is; it asks again soon.
+        if !session.met_expired.is_empty() {
+            match guard.hold(Access::Exclusive) {
+                Hold::Exclusive(engine) => engine.expire_met_keys(session, *now),
+                // The expiry cycle will find them.
+                Hold::Shared(_) | Hold::Busy => session.met_expired.clear(),
+            }
+        }
+        if let Some(wait_ms) = paused_ms {
             self.client.set_flag(client_flags::BLOCKED, true);
-            self.wait_in_place(busy::RETRY_MS);
+            self.wait_in_place(wait_ms);
             return false;
         }
         self.after_request();
@@ -573,7 +574,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     self.client.set_flag(client_flags::BLOCKED, true);
                     self.wait_in_place(engine.pause_until_ms() - now.unix_ms());
                 }
-                guard.held = Held::Owned(engine);
+                guard.give_back(engine);
                 return !paused;
             }
             None => {
@@ -673,107 +674,7 @@ fn is_http(word: &[u8]) -> bool {
     word.eq_ignore_ascii_case(b"POST") || word.eq_ignore_ascii_case(b"Host:")
 }
 
-/// The command that this connection named last: clients repeat themselves, and a comparison is cheaper than a lookup.
-#[derive(Default)]
-struct NameMemory {
-    name: Vec<u8>,
-    command: Option<&'static Command>,
-}
-
-impl NameMemory {
-    #[inline]
-    fn resolve(&mut self, table: &'static CommandTable, args: Args<'_>) -> Resolved {
-        if let Some(command) = self.command
-            && args.name() == self.name.as_slice()
-            && command.spec.accepts(args.len())
-        {
-            return Ok(command);
-        }
-        let resolved = table.resolve(args);
-        if let Ok(command) = resolved {
-            // What a subcommand's name stands for is not told by the first word.
-            if command.parent.is_none() && command.subcommands.is_empty() {
-                self.name.clear();
-                self.name.extend_from_slice(args.name());
-                self.command = Some(command);
-            }
-        }
-        resolved
-    }
-}
-
 fn timer_in_ms(wait_ms: i64) -> Pin<Box<Sleep>> {
     let wait = std::time::Duration::from_millis(wait_ms.clamp(0, limits::WAIT_MS_MAX) as u64);
     Box::pin(tokio::time::sleep_until(Instant::now() + wait))
-}
-
-/// The engine's lock as far as a batch has needed it.
-struct Guard<'s> {
-    shared: &'s Shared,
-    held: Held<'s>,
-}
-
-enum Held<'s> {
-    None,
-    Shared(RwLockReadGuard<'s, Engine>),
-    Exclusive(RwLockWriteGuard<'s, Engine>),
-    /// Held alone, and ready to move into a fiber.
-    Owned(OwnedGuard),
-}
-
-enum Hold<'g> {
-    Shared(&'g Engine),
-    Exclusive(&'g mut Engine),
-    /// A long script keeps the engine.
-    Busy,
-}
-
-impl<'s> Guard<'s> {
-    /// The engine with at least the given access; what is held already is kept.
-    #[inline]
-    fn hold(&mut self, access: Access) -> Hold<'_> {
-        let enough = match self.held {
-            Held::Exclusive(_) | Held::Owned(_) => true,
-            Held::Shared(_) => access == Access::Shared,
-            Held::None => false,
-        };
-        if !enough {
-            self.held = Held::None;
-            let taken = match access {
-                Access::Exclusive => self.shared.write().map(Held::Exclusive),
-                Access::Shared => self.shared.read().map(Held::Shared),
-            };
-            match taken {
-                Some(held) => self.held = held,
-                None => return Hold::Busy,
-            }
-        }
-        match &mut self.held {
-            Held::Exclusive(engine) => Hold::Exclusive(engine),
-            Held::Owned(engine) => Hold::Exclusive(engine),
-            Held::Shared(engine) => Hold::Shared(engine),
-            Held::None => Hold::Busy,
-        }
-    }
-
-    /// The engine, if it is held.
-    fn held(&self) -> Option<&Engine> {
-        match &self.held {
-            Held::Exclusive(engine) => Some(engine),
-            Held::Owned(engine) => Some(engine),
-            Held::Shared(engine) => Some(engine),
-            Held::None => None,
-        }
-    }
-
-    /// Gives the engine away, held alone; None while a long script keeps it.
-    fn take_owned(&mut self) -> Option<OwnedGuard> {
-        match std::mem::replace(&mut self.held, Held::None) {
-            Held::Owned(engine) => Some(engine),
-            other => {
-                drop(other);
-                self.shared.write_owned()
-            }
-        }
-    }
 }

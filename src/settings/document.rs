@@ -136,6 +136,7 @@ fn values(kind: Kind) -> String {
             (_, i64::MAX) => format!("{min} or more."),
             _ => format!("{min} to {}.", most(max)),
         },
+        Kind::Threads { max } => format!("`auto`, or 1 to {max}."),
         Kind::Memory { min: 0, .. } => String::new(),
         Kind::Memory { min, .. } => format!("At least {}.", memory_size::show(min.into())),
         Kind::Choice(names) => format!("One of: {}.", names.join(", ")),

@@ -3,7 +3,7 @@
 use super::rewrite::{HEADING, limit_text};
 use super::spec::{Kind, Spec};
 use super::toml_file::{Entry, entries, setting_words};
-use super::value::{Source, Value, parse, show};
+use super::value::{Source, Value, line_text, parse, show};
 use super::{Settings, default_value, find, memory_size, table};
 use std::ops::Range;
 
@@ -102,6 +102,8 @@ pub(super) fn toml_text(spec: &Spec, value: &Value) -> Result<String, String> {
     Ok(match (spec.kind, value) {
         (_, Value::Bool(on)) => on.to_string(),
         (Kind::Integer { .. } | Kind::Drawn { .. }, Value::Number(n)) => n.to_string(),
+        (Kind::Threads { .. }, Value::Number(1..)) => line_text(spec, value),
+        (Kind::Threads { .. }, _) => text_literal(&line_text(spec, value)),
         (Kind::Memory { .. }, Value::Number(n))
         | (Kind::MemoryOrPercent, Value::Number(n @ 0..)) => {
             let text = memory_size::show(*n);

@@ -69,6 +69,10 @@ pub enum Kind {
     Octal {
         max: i64,
     },
+    /// A number of threads from 1 on, or `auto`: as many as fit the machine.
+    Threads {
+        max: i64,
+    },
     /// One of the names, without regard to case.
     Choice(&'static [&'static str]),
     /// Any set of the names except the first, which stands for the empty set.

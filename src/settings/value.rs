@@ -6,7 +6,9 @@ use super::memory_size;
 use super::spec::{Kind, Spec, TextCheck};
 use super::special::{self, OutputLimits, SavePoint};
 use super::words::quote;
+use crate::limits::IO_THREADS_AUTO_MAX;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// The value of any setting. The variant follows from the [`Kind`] of its row.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +39,14 @@ impl Value {
         match *self {
             Value::Number(n) => N::try_from(n).unwrap_or(if n < 0 { N::LEAST } else { N::MOST }),
             _ => N::LEAST,
+        }
+    }
+
+    /// The number of threads, where `auto` has become one.
+    pub fn threads(&self) -> u32 {
+        match *self {
+            Value::Number(number) => thread_count(number),
+            _ => 1,
         }
     }
 
@@ -140,6 +150,7 @@ pub fn parse(
         Kind::Memory { min, max } => memory(word, min, max, spec.unsigned),
         Kind::MemoryOrPercent => memory_or_percent(word),
         Kind::Octal { max } => octal(word, max),
+        Kind::Threads { max } => threads(word, max),
         Kind::Choice(names) => match choose(names, word) {
             Some(name) => Ok(Value::Choice(name)),
             None => Err(must_be_one_of(names)),
@@ -234,6 +245,28 @@ fn octal(word: &[u8], max: i64) -> Result<Value, String> {
         return Err(format!("argument must be between 0 and {max:o} inclusive"));
     }
     Ok(Value::Number(number.into()))
+}
+
+/// Stands for as many threads as fit the machine.
+const AUTO_THREADS: i128 = 0;
+
+fn threads(word: &[u8], max: i64) -> Result<Value, String> {
+    if word.eq_ignore_ascii_case(b"auto") {
+        return Ok(Value::Number(AUTO_THREADS));
+    }
+    Ok(Value::Number(integer_between(word, 1, max)?.into()))
+}
+
+/// How many threads a number stands for. The processors that the process may use are those of its affinity and
+/// its share of them, as far as the system tells.
+fn thread_count(number: i128) -> u32 {
+    if number != AUTO_THREADS {
+        return Value::Number(number).number();
+    }
+    static AVAILABLE: OnceLock<usize> = OnceLock::new();
+    let available = AVAILABLE
+        .get_or_init(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
+    (*available).min(IO_THREADS_AUTO_MAX) as u32
 }
 
 fn choose(names: &'static [&'static str], word: &[u8]) -> Option<&'static str> {
@@ -390,6 +423,7 @@ pub fn show(spec: &Spec, value: &Value) -> Vec<u8> {
 fn show_number(kind: Kind, number: i128) -> String {
     match kind {
         Kind::Octal { .. } => format!("{number:o}"),
+        Kind::Threads { .. } => thread_count(number).to_string(),
         Kind::MemoryOrPercent if number < 0 => format!("{}%", -number),
         _ => number.to_string(),
     }
@@ -408,6 +442,7 @@ pub fn line_text(spec: &Spec, value: &Value) -> String {
     match (spec.kind, value) {
         (Kind::Memory { .. }, Value::Number(n)) => memory_size::show(*n),
         (Kind::MemoryOrPercent, Value::Number(n)) if *n >= 0 => memory_size::show(*n),
+        (Kind::Threads { .. }, Value::Number(AUTO_THREADS)) => "auto".into(),
         (_, Value::Text(bytes)) => quote(bytes),
         (_, Value::Events(flags)) => quote(flags.show().as_bytes()),
         _ => {
@@ -417,6 +452,53 @@ pub fn line_text(spec: &Spec, value: &Value) -> String {
             } else {
                 String::from_utf8_lossy(&text).into_owned()
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::{Loader, Settings};
+    use std::path::Path;
+
+    #[test]
+    fn threads_that_fit_the_machine_are_shown_as_a_number_and_written_as_auto() {
+        let settings = Settings::default();
+        let count = settings.io_threads as usize;
+        let available = std::thread::available_parallelism().unwrap().get();
+        assert_eq!(count, available.min(IO_THREADS_AUTO_MAX));
+        assert_eq!(settings.get("io-threads").unwrap(), count.to_string());
+        let spec = crate::settings::find(b"io-threads").unwrap().spec;
+        assert_eq!(line_text(spec, &Value::Number(AUTO_THREADS)), "auto");
+        assert_eq!(line_text(spec, &Value::Number(3)), "3");
+    }
+
+    #[test]
+    fn a_number_of_threads_is_asked_for_in_either_syntax() {
+        let mut loader = Loader::default();
+        loader.lines(b"io-threads 3\n", 1).unwrap();
+        assert_eq!(loader.finish(Path::new("/")).0.io_threads, 3);
+        let mut loader = Loader::default();
+        loader.lines(b"io-threads AUTO\n", 1).unwrap();
+        let untouched = Loader::default().finish(Path::new("/")).0;
+        assert_eq!(loader.finish(Path::new("/")).0, untouched);
+        for (line, reason) in [
+            (
+                "io-threads 0\n",
+                "argument must be between 1 and 128 inclusive",
+            ),
+            (
+                "io-threads 129\n",
+                "argument must be between 1 and 128 inclusive",
+            ),
+            (
+                "io-threads x\n",
+                "argument couldn't be parsed into an integer",
+            ),
+        ] {
+            let error = Loader::default().lines(line.as_bytes(), 1).unwrap_err();
+            assert!(error.to_string().ends_with(reason), "{error}");
         }
     }
 }

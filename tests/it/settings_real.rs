@@ -28,6 +28,7 @@ const NEWER: &[&str] = &[
 const OTHER_DEFAULTS: &[(&str, &str)] = &[
     ("bind", "rankd listens on the loopback until told otherwise"),
     ("aof-disable-auto-gc", "hidden since Redis 7.2"),
+    ("io-threads", "as many as fit the machine"),
 ];
 
 #[test]

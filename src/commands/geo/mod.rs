@@ -109,7 +109,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         ],
         tips: &[],
         syntax: "key#0 longitude:double latitude:double radius:double unit<M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [count-block(COUNT=count:integer [ANY@6.2.0])] [order<ASC | DESC>] [store<STORE=storekey#1/key | STOREDIST=storedistkey#2/key>]",
-        run: Run::Write(search::georadius),
+        run: Run::ReadOrWrite(search::try_georadius, search::georadius),
     },
     CommandSpec {
         name: "georadius_ro",
@@ -159,7 +159,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         ],
         tips: &[],
         syntax: "key#0 member radius:double unit<M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [count-block(COUNT=count:integer [ANY])] [order<ASC | DESC>] [store<STORE=storekey#1/key | STOREDIST=storedistkey#2/key>]",
-        run: Run::Write(search::georadiusbymember),
+        run: Run::ReadOrWrite(search::try_georadiusbymember, search::georadiusbymember),
     },
     CommandSpec {
         name: "georadiusbymember_ro",

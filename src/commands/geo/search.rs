@@ -4,7 +4,7 @@ use super::grid::{Position, Search, Shape, score_bits};
 use super::{position, position_of, unit_m, write_distance, write_position};
 use crate::commands::sorted_sets::{store_board, thresholds};
 use crate::engine::ctx::{ReadCtx, WriteCtx};
-use crate::engine::spec::Handled;
+use crate::engine::spec::{Attempt, Handled};
 use crate::resp::args::Args;
 use crate::resp::error::CommandError;
 use crate::resp::number::{parse_double, parse_i64};
@@ -365,6 +365,22 @@ fn show(ctx: &mut ReadCtx<'_>, args: Args<'_>, form: Form) -> Handled {
     Ok(())
 }
 
+/// Answers unless a word may say where to store the result.
+fn show_unless_stored(
+    ctx: &mut ReadCtx<'_>,
+    args: Args<'_>,
+    form: Form,
+) -> Result<Attempt, CommandError> {
+    let says_where = |word: &[u8]| {
+        word.eq_ignore_ascii_case(b"store") || word.eq_ignore_ascii_case(b"storedist")
+    };
+    if args.iter().any(says_where) {
+        return Ok(Attempt::MustWrite);
+    }
+    show(ctx, args, form)?;
+    Ok(Attempt::Answered)
+}
+
 fn show_or_store(
     ctx: &mut WriteCtx<'_>,
     args: Args<'_>,
@@ -407,12 +423,22 @@ fn find<'a>(
     }
 }
 
+const RADIUS: Form = Form::Radius {
+    by_member: false,
+    may_store: true,
+};
+
+const RADIUS_BY_MEMBER: Form = Form::Radius {
+    by_member: true,
+    may_store: true,
+};
+
+pub fn try_georadius(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Result<Attempt, CommandError> {
+    show_unless_stored(ctx, args, RADIUS)
+}
+
 pub fn georadius(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
-    let form = Form::Radius {
-        by_member: false,
-        may_store: true,
-    };
-    show_or_store(ctx, args, 1, form, "georadiusstore")
+    show_or_store(ctx, args, 1, RADIUS, "georadiusstore")
 }
 
 pub fn georadius_ro(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
@@ -423,12 +449,15 @@ pub fn georadius_ro(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
     show(ctx, args, form)
 }
 
+pub fn try_georadiusbymember(
+    ctx: &mut ReadCtx<'_>,
+    args: Args<'_>,
+) -> Result<Attempt, CommandError> {
+    show_unless_stored(ctx, args, RADIUS_BY_MEMBER)
+}
+
 pub fn georadiusbymember(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
-    let form = Form::Radius {
-        by_member: true,
-        may_store: true,
-    };
-    show_or_store(ctx, args, 1, form, "georadiusstore")
+    show_or_store(ctx, args, 1, RADIUS_BY_MEMBER, "georadiusstore")
 }
 
 pub fn georadiusbymember_ro(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {

@@ -324,7 +324,7 @@ pub const COMMANDS: &[CommandSpec] = &[
         }],
         tips: &[],
         syntax: "[COUNT=count:integer] [BLOCK=milliseconds:integer] STREAMS=streams(key#0... id...)",
-        run: Run::Write(read::xread),
+        run: Run::ReadOrWrite(read::try_xread, read::xread),
     },
     CommandSpec {
         name: "xreadgroup",

@@ -6,11 +6,11 @@ use super::pending::log_claim;
 use crate::commands::numbers::integer;
 use crate::engine::blocking::{Block, TimeoutReply};
 use crate::engine::ctx::{Lent, ReadCtx, WriteCtx};
-use crate::engine::spec::Handled;
+use crate::engine::spec::{Attempt, Handled};
 use crate::resp::args::{Args, OwnedArgs};
 use crate::resp::error::CommandError;
 use crate::resp::number::parse_i64;
-use crate::resp::reply::Reply;
+use crate::resp::reply::{Mark, Reply};
 use crate::store::stream::{ConsumerId, Entry, Group, Log, Pending, Stream, StreamId};
 use crate::store::value::Type;
 
@@ -191,11 +191,10 @@ impl<'a> Query<'a> {
     }
 
     /// From where on each stream is read. Refuses wrong types and groups that are not there.
-    fn starts(&self, ctx: &WriteCtx<'_>) -> Result<Vec<From>, CommandError> {
+    fn starts(&self, ctx: &ReadCtx<'_>) -> Result<Vec<From>, CommandError> {
         let mut starts = Vec::with_capacity(self.keys.len());
         for (key, text) in self.keys.iter().zip(self.ids) {
-            let stream = ctx.read::<Stream>(key)?;
-            ctx.count_lookup(stream.is_some());
+            let stream = ctx.glance::<Stream>(key)?;
             if let Some((group, _)) = self.group
                 && !stream.is_some_and(|stream| stream.groups().contains_key(group))
             {
@@ -267,54 +266,85 @@ fn write_key(reply: &mut Reply, key: &[u8]) {
     reply.bulk(key);
 }
 
-/// Runs `show` for each stream between the head and the end of the reply; false if no
-/// stream was shown, and then nothing is written.
-fn answer(
-    ctx: &mut WriteCtx<'_>,
-    mut show: impl FnMut(&mut WriteCtx<'_>) -> Result<usize, CommandError>,
-) -> Result<bool, CommandError> {
-    let start = ctx.reply.len();
-    if ctx.reply.is_resp3() {
-        let mark = ctx.reply.begin_map();
-        let shown = show(ctx)?;
-        if shown > 0 {
-            ctx.reply.end_map(mark, shown);
-            return Ok(true);
-        }
-    } else {
-        let mark = ctx.reply.begin_array();
-        let shown = show(ctx)?;
-        if shown > 0 {
-            ctx.reply.end_array(mark, shown);
-            return Ok(true);
+/// Where the reply of several streams begins. The head is an array in RESP2 and a map in RESP3.
+struct Shown {
+    start: usize,
+    mark: Mark,
+    streams: usize,
+}
+
+impl Shown {
+    fn begin(reply: &mut Reply) -> Self {
+        let start = reply.len();
+        let mark = if reply.is_resp3() {
+            reply.begin_map()
+        } else {
+            reply.begin_array()
+        };
+        Self {
+            start,
+            mark,
+            streams: 0,
         }
     }
-    ctx.reply.truncate(start);
-    Ok(false)
+
+    /// Ends the reply; false if no stream was shown, and then nothing is written.
+    fn end(self, reply: &mut Reply) -> bool {
+        match self.streams {
+            0 => reply.truncate(self.start),
+            streams if reply.is_resp3() => reply.end_map(self.mark, streams),
+            streams => reply.end_array(self.mark, streams),
+        }
+        self.streams > 0
+    }
+}
+
+/// Whether the stream has entries behind the start, and the first id that one may have.
+fn first_behind(stream: &Stream, start: From) -> Option<StreamId> {
+    let From::After(id) = start else { return None };
+    id.next()
+        .filter(|_| stream.log().last_entry_id() > Some(id))
+}
+
+/// Writes what the streams have behind their starts; false if they have nothing.
+fn show_streams(ctx: &mut ReadCtx<'_>, query: &Query<'_>, starts: &[From]) -> bool {
+    let mut shown = Shown::begin(ctx.reply);
+    for (key, start) in query.keys.iter().zip(starts) {
+        let Ok(Some(stream)) = ctx.read::<Stream>(key) else {
+            continue;
+        };
+        if let Some(first) = first_behind(stream, *start) {
+            write_key(ctx.reply, key);
+            let entries = stream.log().range(first, StreamId::MAX);
+            write_entries(ctx.reply, entries, query.count);
+            shown.streams += 1;
+        }
+    }
+    shown.end(ctx.reply)
+}
+
+/// Answers unless the client has to wait.
+pub fn try_xread(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Result<Attempt, CommandError> {
+    let query = Query::parse(args, false, ctx.now.unix_ms())?;
+    let starts = query.starts(ctx)?;
+    let has_any = |(key, start): (&[u8], &From)| {
+        let stream = ctx.glance::<Stream>(key).ok().flatten();
+        stream.is_some_and(|stream| first_behind(stream, *start).is_some())
+    };
+    if query.deadline_ms.is_some() && !query.keys.iter().zip(&starts).any(has_any) {
+        return Ok(Attempt::MustWrite);
+    }
+    if !show_streams(ctx, &query, &starts) {
+        ctx.reply.null_array();
+    }
+    Ok(Attempt::Answered)
 }
 
 pub fn xread(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
     let query = Query::parse(args, false, ctx.now.unix_ms())?;
-    let starts = query.starts(ctx)?;
-    let answered = answer(ctx, |ctx| {
-        let mut shown = 0;
-        for (key, start) in query.keys.iter().zip(&starts) {
-            let From::After(id) = *start else { continue };
-            let mut reply = std::mem::take(&mut *ctx.reply);
-            if let Ok(Some(stream)) = ctx.read::<Stream>(key) {
-                let log = stream.log();
-                let first = id.next().filter(|_| log.last_entry_id() > Some(id));
-                if let Some(first) = first {
-                    write_key(&mut reply, key);
-                    write_entries(&mut reply, log.range(first, StreamId::MAX), query.count);
-                    shown += 1;
-                }
-            }
-            *ctx.reply = reply;
-        }
-        Ok(shown)
-    })?;
-    if !answered {
+    let mut reader = ctx.reader();
+    let starts = query.starts(&reader)?;
+    if !show_streams(&mut reader, &query, &starts) {
         query.wait(ctx, args, &starts);
     }
     Ok(())
@@ -322,22 +352,20 @@ pub fn xread(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
 
 pub fn xreadgroup(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
     let query = Query::parse(args, true, ctx.now.unix_ms())?;
-    let starts = query.starts(ctx)?;
+    let starts = query.starts(&ctx.reader())?;
     ctx.no_effect();
-    let answered = answer(ctx, |ctx| {
-        let mut shown = 0;
-        for (key, start) in query.keys.iter().zip(&starts) {
-            let read = ctx.update::<Stream, bool>(key, |stream, lent| {
-                read_by_group(stream, lent, &query, key, *start)
-            })?;
-            if read == Some(true) {
-                shown += 1;
-                ctx.changed(1);
-            }
+    let mut shown = Shown::begin(ctx.reply);
+    for (key, start) in query.keys.iter().zip(&starts) {
+        ctx.count_lookup(ctx.contains(key));
+        let read = ctx.update::<Stream, bool>(key, |stream, lent| {
+            read_by_group(stream, lent, &query, key, *start)
+        })?;
+        if read == Some(true) {
+            shown.streams += 1;
+            ctx.changed(1);
         }
-        Ok(shown)
-    })?;
-    if !answered {
+    }
+    if !shown.end(ctx.reply) {
         query.wait(ctx, args, &starts);
     }
     Ok(())

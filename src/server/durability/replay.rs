@@ -223,7 +223,9 @@ fn run_command(
     let mut reply = Reply::new(Protocol::Resp2);
     match engine.execute(session, resolved, args, &mut reply, &mut now) {
         Outcome::Done => {}
-        Outcome::Block(..) | Outcome::Paused => return Err("it would have to wait".to_string()),
+        Outcome::Block(..) | Outcome::Paused | Outcome::MustWrite => {
+            return Err("it would have to wait".to_string());
+        }
     }
     match reply.as_bytes().strip_prefix(b"-") {
         Some(error) => {

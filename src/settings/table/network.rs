@@ -63,14 +63,16 @@ pub(super) const NETWORK: Section = Section {
             "While no password is set, serve only clients on the same machine.",
         )
         .used(|f, v| f.protected_mode = v.bool()),
-        Spec::integer(
+        Spec::kind(
             "io-threads",
-            (1, 128),
-            "1",
-            "Network threads. Each has its share of the connections; reads run side by side.",
+            Kind::Threads { max: 128 },
+            "auto",
+            "Network threads. Each has its share of the connections; reads run side by side. \
+             `auto` is one for each processor that the process may use, 8 at the most; CONFIG \
+             GET answers the number. Redis: 1.",
         )
         .at_start()
-        .used(|f, v| f.io_threads = v.number()),
+        .used(|f, v| f.io_threads = v.threads()),
         Spec::switch(
             "io-threads-do-reads",
             "no",
