@@ -17,6 +17,7 @@
 //! excepted); the lists hold exactly the free blocks outside the chunk that is being
 //! evacuated; live and free counts are those of the blocks.
 
+use super::TINY_PARTS;
 use super::prefetch;
 use super::score::Score;
 use super::size_class::size_class;
@@ -27,7 +28,7 @@ pub(super) type Handle = u32;
 
 const GRANULE: usize = 4;
 /// Granules in a whole chunk: 64 KiB.
-const CHUNK_BITS: u32 = if cfg!(test) { 8 } else { 14 };
+const CHUNK_BITS: u32 = if TINY_PARTS { 8 } else { 14 };
 const CHUNK_GRANULES: usize = 1 << CHUNK_BITS;
 const CHUNK_BYTES: usize = CHUNK_GRANULES * GRANULE;
 /// First size of the first chunk, which grows in place of a second one.

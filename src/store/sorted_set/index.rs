@@ -18,6 +18,7 @@
 //! in the overflow of each line between its home and its place; a tag of 0 marks a
 //! free slot; directory ranges match the depths of segments.
 
+use super::TINY_PARTS;
 use super::arena::{Arena, Handle};
 use super::lanes::tag_matches;
 use super::prefetch;
@@ -28,7 +29,7 @@ use std::sync::OnceLock;
 
 const SLOTS: usize = 12;
 /// Lines of a segment that splits rather than grows: 14 KiB, some 2,350 members.
-const LINES_MAX: usize = if cfg!(test) { 6 } else { 224 };
+const LINES_MAX: usize = if TINY_PARTS { 6 } else { 224 };
 /// Members of a segment and its sibling that are merged.
 const MERGE_LEN_MAX: usize = LINES_MAX * 5;
 /// Records asked for ahead while a segment is laid out anew.

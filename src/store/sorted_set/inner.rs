@@ -8,6 +8,7 @@
 //! Invariants, which the skiplist's `check` verifies: at least one child; first
 //! entries and counts are exact.
 
+use super::TINY_PARTS;
 use super::arena::{Arena, Handle};
 use super::leaf::{Target, Tie};
 use super::prefetch;
@@ -15,9 +16,9 @@ use super::size_class::size_class;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 
 /// Children of a full node.
-pub(super) const CHILDREN_MAX: usize = if cfg!(test) { 5 } else { 63 };
+pub(super) const CHILDREN_MAX: usize = if TINY_PARTS { 5 } else { 63 };
 /// A node with fewer children is merged with a neighbour, if both fit well.
-pub(super) const MERGE_BELOW: usize = if cfg!(test) { 2 } else { CHILDREN_MAX / 3 };
+pub(super) const MERGE_BELOW: usize = if TINY_PARTS { 2 } else { CHILDREN_MAX / 3 };
 pub(super) const MERGED_MAX: usize = CHILDREN_MAX * 3 / 4;
 const CHILD: usize = 24;
 

@@ -13,6 +13,7 @@
 //! Invariants, which `check` verifies: 1 to [`LEAF_MAX`] entries, strictly ascending
 //! by score and member; every key is exact; neighbours point at each other.
 
+use super::TINY_PARTS;
 use super::arena::{Arena, Handle};
 use super::lanes::{equal_range, position};
 use super::prefetch;
@@ -23,12 +24,12 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 /// Entries of a full leaf; with its head it fills a size class of 896 bytes.
-pub(super) const LEAF_MAX: usize = if cfg!(test) { 16 } else { 144 };
+pub(super) const LEAF_MAX: usize = if TINY_PARTS { 16 } else { 144 };
 /// A leaf with fewer entries is merged with a neighbour, if both fit well.
 pub(super) const MERGE_BELOW: usize = LEAF_MAX / 3;
 pub(super) const MERGED_MAX: usize = LEAF_MAX * 3 / 4;
 /// Entries of a leaf that is built in bulk: fills a class, leaves room for more.
-pub(super) const BULK_LEN: usize = if cfg!(test) { 12 } else { 122 };
+pub(super) const BULK_LEN: usize = if TINY_PARTS { 12 } else { 122 };
 /// Tied records asked for at once; more of them are searched by halves.
 const TIES_PREFETCHED: usize = 4;
 const HEAD: usize = size_of::<Leaf>();
@@ -570,8 +571,9 @@ impl Leaf {
                     "keys are exact"
                 );
             }
-            if let Some(next) = (*leaf).next.as_ref() {
-                assert_eq!(next.previous.cast_const(), leaf);
+            let next = (*leaf).next;
+            if !next.is_null() {
+                assert_eq!((*next).previous.cast_const(), leaf);
                 assert!(
                     entry(handles[handles.len() - 1]) < entry(Leaf::handle(next, 0)),
                     "leaves ascend"

@@ -36,6 +36,9 @@ use std::mem::ManuallyDrop;
 use std::ops::Range;
 use std::ptr::NonNull;
 
+/// Tests and fuzzers work with tiny parts: few entries then reach every split and merge.
+const TINY_PARTS: bool = cfg!(any(test, feature = "fuzzing"));
+
 /// Up to where a board stays in the small encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thresholds {

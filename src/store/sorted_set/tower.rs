@@ -9,6 +9,7 @@
 //! It does not own records: whoever calls passes the arena, and keeps the records of
 //! all entries alive and their scores equal to the order bits.
 
+use super::TINY_PARTS;
 use super::arena::{Arena, Handle};
 use super::inner::{self, CHILDREN_MAX, Child, Inner, Node};
 use super::leaf::{self, LEAF_MAX, Leaf, Target};
@@ -16,7 +17,7 @@ use std::ops::Range;
 
 /// Levels of inner nodes. Neighbours hold 16 children on average even after
 /// removals, so this is out of reach of any memory.
-const HEIGHT_MAX: usize = if cfg!(test) { 16 } else { 9 };
+const HEIGHT_MAX: usize = if TINY_PARTS { 16 } else { 9 };
 
 pub(super) struct Tower {
     /// A leaf at height 0, else an inner node; null without entries.
