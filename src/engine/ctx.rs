@@ -124,6 +124,7 @@ pub struct Lent<'a> {
     pub reply: &'a mut Reply,
     pub settings: &'a Settings,
     pub random: &'a mut Random,
+    /// The present, also while a log is replayed.
     pub now: Moment,
     db: usize,
     key: &'a [u8],
@@ -182,6 +183,12 @@ impl Lent<'_> {
 }
 
 impl<'a> WriteCtx<'a> {
+    /// The time for what is noted beside data. While a log is replayed, `now` stands still instead, so that no key is
+    /// past its deadline.
+    pub fn present(&self) -> Moment {
+        self.session.present.unwrap_or(self.now)
+    }
+
     /// The whole server, to look at.
     pub fn engine(&self) -> &Engine {
         self.engine
@@ -264,6 +271,7 @@ impl<'a> WriteCtx<'a> {
     ) -> Result<Option<R>, CommandError> {
         let db = self.session.db;
         let now_ms = self.now.unix_ms();
+        let present = self.present();
         let Engine {
             store,
             settings,
@@ -287,7 +295,7 @@ impl<'a> WriteCtx<'a> {
             reply: self.reply,
             settings,
             random: &mut self.session.random,
-            now: self.now,
+            now: present,
             db,
             key,
             created,

@@ -4,6 +4,7 @@ use super::client::{Client, client_flags};
 use super::followers::FollowTerms;
 use super::random::Random;
 use super::table::CommandId;
+use super::time::Moment;
 use crate::resp::args::OwnedArgs;
 use crate::resp::reply::Protocol;
 use std::sync::Arc;
@@ -64,6 +65,8 @@ pub struct Session {
     pub patterns: Vec<bytes::Bytes>,
     pub shard_channels: Vec<bytes::Bytes>,
     pub random: Random,
+    /// The present while a log is replayed: for the keys' deadlines time stands still then.
+    pub present: Option<Moment>,
     /// Where the effect stream stood after the last write of this connection.
     pub write_offset: u64,
     /// What the peer said of itself, should it come to follow.
@@ -96,6 +99,7 @@ impl Session {
             patterns: Vec::new(),
             shard_channels: Vec::new(),
             random,
+            present: None,
             write_offset: 0,
             follow_terms: FollowTerms::default(),
             met_expired: Vec::new(),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::client::{Client, ClientId, Mailbox, MailboxUsage};
+use super::dispatch::Outcome;
 use super::random::Random;
 use super::session::Session;
 use super::table::CommandTable;
@@ -137,23 +138,34 @@ impl Simulation {
             identity,
             random,
         );
-        let nobody = String::new;
-        let client = Client::new(ClientId(1), nobody(), nobody(), 0, Box::new(Nothing));
-        let session = Session::new(Arc::new(client), true, session_random);
         Simulation {
             engine,
-            session,
+            session: session(1, session_random),
             table,
         }
     }
 
-    /// Runs one command; returns its reply.
-    pub fn run(&mut self, args: Args<'_>) -> Vec<u8> {
+    /// Runs one command; returns its reply. A session that has to wait stays behind, and a new one goes on.
+    pub fn run_at(&mut self, args: Args<'_>, mut now: Moment) -> Vec<u8> {
         let mut reply = Reply::default();
-        let mut now = NOW;
         let resolved = self.table.resolve(args);
-        self.engine
+        let outcome = self
+            .engine
             .execute(&mut self.session, resolved, args, &mut reply, &mut now);
+        if let Outcome::Block(command, block) = outcome {
+            let random = self.session.random.fork();
+            let mut next = session(self.session.client.id.0 + 1, random);
+            next.set_db(self.session.db);
+            let waiting = std::mem::replace(&mut self.session, next);
+            self.engine
+                .wait(Box::new(waiting), command, args, block, now);
+        }
         reply.take()
     }
+}
+
+fn session(id: u64, random: Random) -> Session {
+    let nobody = String::new;
+    let client = Client::new(ClientId(id), nobody(), nobody(), 0, Box::new(Nothing));
+    Session::new(Arc::new(client), true, random)
 }

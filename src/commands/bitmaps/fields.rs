@@ -274,7 +274,7 @@ pub fn bitfield(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
     ctx.upsert::<StringValue, ()>(args.arg(1), |value, lent| {
         let reply = &mut *lent.reply;
         reply.array(program.operations.len());
-        let changes = value.edit(|block| {
+        let (changes, grown) = value.edit(|block| {
             let grown = grow(block, program.len_needed);
             let mut changes = 0;
             for operation in &program.operations {
@@ -291,11 +291,14 @@ pub fn bitfield(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
                     changes += u64::from(grown || old != new);
                 }
             }
-            changes
+            (changes, grown)
         });
         if changes > 0 {
             lent.changed(changes);
             lent.event(EventClass::STRING, "setbit");
+        } else if grown {
+            // All writes overflowed, and the string is longer all the same.
+            lent.changed(1);
         }
     })
 }

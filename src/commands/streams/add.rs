@@ -134,6 +134,8 @@ impl Options {
 fn exact_trim(log: &Log, threshold: Threshold) -> [Vec<u8>; 3] {
     let (name, text) = match threshold {
         Threshold::Len(_) => ("MAXLEN", log.len().to_string()),
+        // No id below the first one: there is none.
+        Threshold::MinId(_) if log.is_empty() => ("MAXLEN", "0".to_string()),
         Threshold::MinId(_) => ("MINID", log.first_id().to_string()),
     };
     [name.into(), b"=".to_vec(), text.into_bytes()]
@@ -159,7 +161,7 @@ pub fn xadd(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
         }
         None => StreamId::MIN,
     };
-    let id = choose_id(last_id, options.id, ctx.now.unix_ms())?;
+    let id = choose_id(last_id, options.id, ctx.present().unix_ms())?;
     if !Log::may_hold(words.iter().map(<[u8]>::len).sum()) {
         return Err(CommandError::Text(
             "ERR Elements are too large to be stored",

@@ -345,7 +345,7 @@ pub fn xclaim(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
         .iter()
         .map_while(|text| ids::strict(text).ok())
         .collect();
-    let now_ms = ctx.now.unix_ms();
+    let now_ms = ctx.present().unix_ms();
     let options = ClaimOptions::parse(words.from(entries.len()), now_ms)?;
     let claim = Claim {
         group_name: name,
@@ -428,7 +428,7 @@ pub fn xautoclaim(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
     let claim = Claim {
         group_name: name,
         idle_ms_min,
-        delivered_ms: ctx.now.unix_ms(),
+        delivered_ms: ctx.present().unix_ms(),
         deliveries: None,
         force: false,
         just_id,

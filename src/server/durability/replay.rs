@@ -145,6 +145,7 @@ fn apply(
 ) -> io::Result<()> {
     reach.with(|engine| {
         let real = engine.time.now();
+        session.present = Some(real);
         for group in batch {
             for command in &group.commands {
                 let args = command.as_args();

@@ -322,7 +322,7 @@ impl SortedSet {
             self.put(Owned::Small(small));
             return;
         }
-        let mut big = Box::new(convert(&small, small.len() + 1).finish());
+        let mut big = Box::new(convert(&small, small.len() + 1, &[]).finish());
         big.update_with(member, |_| Some(score));
         self.put(Owned::Big(big));
     }
@@ -495,12 +495,18 @@ impl SortedSet {
         let mut entries = entries.into_iter();
         let mut small = Small::new();
         let mut board = SortedSet::new();
+        // The small encoding drops the sign of zero, and the entries may have to leave it again.
+        let mut negative_zeros = Vec::new();
         while let Some((member, score)) = entries.next() {
             if thresholds.admit(&small, member) {
+                if score.is_negative_zero() {
+                    negative_zeros.push(small.len());
+                }
                 small.push(member, score);
                 continue;
             }
-            let mut builder = convert(&small, small.len() + 1 + entries.size_hint().0);
+            let expected = small.len() + 1 + entries.size_hint().0;
+            let mut builder = convert(&small, expected, &negative_zeros);
             builder.push(member, score);
             entries.for_each(|(member, score)| builder.push(member, score));
             board.put(Owned::Big(Box::new(builder.finish())));
@@ -546,12 +552,22 @@ impl SortedSet {
     }
 }
 
-/// Starts a skiplist with the members of a small board.
-fn convert(small: &Small, expected: usize) -> Builder {
+/// Starts a skiplist with the members of a small board; the scores at some ranks, which ascend, are negative zero.
+fn convert(small: &Small, expected: usize, negative_zeros: &[usize]) -> Builder {
     let mut builder = Builder::new(expected);
     let mut entries = small.range(0, small.len());
+    let mut rank = 0;
     while let Some((member, score)) = entries.next() {
-        builder.push(member, score);
+        let is_negative_zero = negative_zeros.binary_search(&rank).is_ok();
+        builder.push(
+            member,
+            if is_negative_zero {
+                Score::NEGATIVE_ZERO
+            } else {
+                score
+            },
+        );
+        rank += 1;
     }
     builder
 }

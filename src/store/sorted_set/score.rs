@@ -13,6 +13,7 @@ pub struct Score(f64);
 
 impl Score {
     pub const ZERO: Score = Score(0.0);
+    pub const NEGATIVE_ZERO: Score = Score(-0.0);
     pub const ONE: Score = Score(1.0);
     /// Negative infinity, the least score.
     pub const MIN: Score = Score(f64::NEG_INFINITY);
@@ -32,6 +33,11 @@ impl Score {
     #[inline]
     pub fn get(self) -> f64 {
         self.0
+    }
+
+    /// Whether this is zero with a sign.
+    pub fn is_negative_zero(self) -> bool {
+        self.0 == 0.0 && self.0.is_sign_negative()
     }
 
     /// The sum, or `None` when infinities of opposite sign meet.

@@ -5,9 +5,9 @@
 //! with, and the tests say so.  What differs on purpose is in `known` and in docs/DIFFERENCES.md.
 
 mod compare;
-mod families;
+pub mod families;
 mod known;
-mod words;
+pub mod words;
 
 use std::time::{Duration, Instant};
 
@@ -228,7 +228,7 @@ fn exec_agrees(queued: &[Command], real: &Value, ours: &Value) -> bool {
     }
 }
 
-fn is_key(word: &[u8]) -> bool {
+pub fn is_key(word: &[u8]) -> bool {
     (word.len() == 2 && word[0] == b'k' && word[1].is_ascii_digit()) || word.starts_with(b"lex")
 }
 

@@ -5,6 +5,7 @@ mod crash;
 mod forms;
 mod full_disk;
 mod functions;
+mod programs;
 mod replication;
 mod streams;
 

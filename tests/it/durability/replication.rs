@@ -1,6 +1,8 @@
 //! Peers that follow the effect stream, and clients that wait until their writes are safe.
 
-use super::{JOB_WAIT, LOG, SNAPSHOT, digest, fill, folder, info, shut_down, start, wait_for};
+use super::{
+    JOB_WAIT, LOG, SNAPSHOT, digest, fill, folder, info, rewrite, shut_down, start, wait_for,
+};
 use crate::harness::server::Real;
 use crate::harness::{Client, Server, Value};
 use std::fs;
@@ -261,4 +263,49 @@ fn waitaof_answers_when_the_write_is_on_disk() {
         "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled."
     );
     shut_down(server);
+}
+
+#[test]
+fn the_stream_keeps_its_id_and_offset_over_restarts_and_rewrites() {
+    let folder = folder();
+    let place = |client: &mut Client| {
+        let id = info(client, "replication", "master_replid");
+        (id, info(client, "replication", "master_repl_offset"))
+    };
+    let server = start(folder.path(), LOG);
+    let mut client = server.client();
+    client.line("SET a 1");
+    client.line("EVAL \"redis.call('SET', 'b', '2') redis.call('SET', 'c', '3')\" 0");
+    let first = place(&mut client);
+    assert_ne!(first.1, "0");
+    shut_down(server);
+
+    let server = start(folder.path(), LOG);
+    let mut client = server.client();
+    assert_eq!(place(&mut client), first);
+    // What was read is on the disk.
+    assert_eq!(
+        client.line("WAITAOF 1 0 1000"),
+        Value::Array(vec![Value::Integer(1), Value::Integer(0)])
+    );
+    rewrite(&mut client);
+    assert_eq!(place(&mut client), first);
+    client.line("SET d 4");
+    let second = place(&mut client);
+    assert_eq!(second.0, first.0);
+    assert_ne!(second.1, first.1);
+    shut_down(server);
+    let manifest = folder.path().join("appendonlydir/appendonly.aof.manifest");
+    let manifest = fs::read_to_string(manifest).expect("a manifest");
+    let start_of_increment = format!("startoffset {} replid {}", first.1, first.0);
+    assert!(manifest.contains(&start_of_increment), "{manifest}");
+
+    let server = start(folder.path(), LOG);
+    let mut client = server.client();
+    assert_eq!(place(&mut client), second);
+    assert_eq!(client.call(["SAVE"]), Value::ok());
+    shut_down(server);
+    // A snapshot knows its place too.
+    let server = start(folder.path(), SNAPSHOT);
+    assert_eq!(place(&mut server.client()), second);
 }

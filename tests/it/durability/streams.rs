@@ -156,3 +156,99 @@ fn the_log_keeps_streams_through_rewrites_in_both_forms() {
         }
     }
 }
+
+/// The group of a stream in full: its consumers' times, and what is pending with the times of delivery.
+fn group_in_full(client: &mut Client) -> (Vec<(String, i64, i64)>, String) {
+    let field = |items: &[Value], name: &str| {
+        let at = items.iter().position(|item| item.text() == name);
+        items[at.unwrap_or_else(|| panic!("no {name} in {items:?}")) + 1].clone()
+    };
+    let number = |value: Value| match value {
+        Value::Integer(number) => number,
+        other => panic!("{other:?}"),
+    };
+    let stream = client.line("XINFO STREAM feed FULL").items();
+    let group = field(&stream, "groups").items()[0].items();
+    let pending = field(&group, "pending").show();
+    let consumers = field(&group, "consumers").items();
+    let consumers = consumers.iter().map(|consumer| {
+        let facts = consumer.items();
+        (
+            field(&facts, "name").text(),
+            number(field(&facts, "seen-time")),
+            number(field(&facts, "active-time")),
+        )
+    });
+    (consumers.collect(), pending)
+}
+
+/// Two consumers, of whom one was only seen.
+fn make_group(client: &mut Client) {
+    client.line("XADD feed 1-1 f v");
+    client.line("XADD feed 1-2 f v");
+    client.line("XGROUP CREATE feed g 0");
+    client.line("XREADGROUP GROUP g ann COUNT 1 STREAMS feed >");
+    client.line("XGROUP CREATECONSUMER feed g idle");
+    client.line("XCLAIM feed g ann 0 1-1 TIME 1700000000000 RETRYCOUNT 7");
+    client.line("XREADGROUP GROUP g bob COUNT 1 STREAMS feed >");
+}
+
+#[test]
+fn a_snapshot_keeps_when_entries_were_delivered_and_consumers_seen() {
+    let folder = folder();
+    let server = start(folder.path(), SNAPSHOT);
+    let mut client = server.client();
+    make_group(&mut client);
+    let (consumers, pending) = group_in_full(&mut client);
+    assert_eq!(consumers[2], ("idle".to_string(), consumers[2].1, -1));
+    // The layout has one time for a consumer.
+    let kept: Vec<_> = consumers
+        .into_iter()
+        .map(|(name, seen, _)| (name, seen, seen))
+        .collect();
+    assert_eq!(client.call(["SAVE"]), Value::ok());
+    drop(server);
+    let server = start(folder.path(), SNAPSHOT);
+    assert_eq!(
+        group_in_full(&mut server.client()),
+        (kept.clone(), pending.clone())
+    );
+    drop(server);
+    if let Some(real) = Server::start_real_in(Real::Redis8, folder.path(), SNAPSHOT) {
+        assert_eq!(group_in_full(&mut real.client()), (kept, pending));
+    }
+}
+
+#[test]
+fn a_log_keeps_when_entries_were_delivered_and_consumers_are_seen_when_it_is_read() {
+    let folder = folder();
+    let server = start(folder.path(), LOG);
+    let mut client = server.client();
+    make_group(&mut client);
+    let (consumers, pending) = group_in_full(&mut client);
+    shut_down(server);
+    for real in [false, true] {
+        let server = if real {
+            match Server::start_real_in(Real::Redis8, folder.path(), LOG) {
+                Some(server) => server,
+                None => continue,
+            }
+        } else {
+            start(folder.path(), LOG)
+        };
+        let (found, still_pending) = group_in_full(&mut server.client());
+        assert_eq!(still_pending, pending, "real {real}");
+        let hour_ms = 3_600_000;
+        for (was, is) in consumers.iter().zip(&found) {
+            assert_eq!(was.0, is.0);
+            assert!(
+                (was.1..was.1 + hour_ms).contains(&is.1),
+                "real {real}: {is:?}"
+            );
+        }
+        let active: Vec<bool> = found.iter().map(|(.., active)| *active > 0).collect();
+        assert_eq!(active.len(), 3);
+        assert!(!active[2], "real {real}: {found:?}");
+        shut_down(server);
+    }
+}
