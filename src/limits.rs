@@ -113,6 +113,10 @@ pub const SCRIPT_PAUSE_INSTRUCTIONS: i64 = 100_000;
 /// name one another many times would fill any memory).
 pub const SCRIPT_REPLY_BYTES_MAX: usize = 512 * 1024 * 1024;
 
+/// Bytes of the arguments of one command that a script calls: it may name one long string many
+/// times, and each is copied.
+pub const SCRIPT_CALL_BYTES_MAX: usize = 512 * 1024 * 1024;
+
 /// Bytes of source of scripts known only from EVAL; beyond it the oldest are forgotten
 /// (clients send them again, as after SCRIPT FLUSH). Those of SCRIPT LOAD stay.
 pub const SCRIPT_EVAL_BYTES_MAX: usize = 64 * 1024 * 1024;

@@ -250,6 +250,27 @@ impl OwnedArgs {
         Ok(())
     }
 
+    /// Appends what `write` appends to the buffer as an argument, or leaves all as it was if
+    /// that does not fit.
+    #[inline]
+    pub fn try_push_written(
+        &mut self,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<(), RequestTooBig> {
+        let start = self.bytes.len();
+        write(&mut self.bytes);
+        let len = self.bytes.len() - start;
+        if len > ARGUMENT_LEN_MAX || self.bytes.len() > REQUEST_LEN_MAX {
+            self.bytes.truncate(start);
+            return Err(RequestTooBig);
+        }
+        self.spans.push(Span {
+            start: start as u32,
+            len: len as u32,
+        });
+        Ok(())
+    }
+
     /// Removes all arguments and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
@@ -274,6 +295,12 @@ impl OwnedArgs {
     /// Appends the arguments as a RESP array of bulk strings.
     pub fn encode(&self, out: &mut Vec<u8>) {
         self.as_args().encode(out);
+    }
+
+    /// Bytes of all arguments together.
+    #[inline]
+    pub fn byte_len(&self) -> usize {
+        self.bytes.len()
     }
 
     /// Bytes of memory held, capacity included.

@@ -3,7 +3,7 @@
 use super::convert::push_reply;
 use super::host::{LogLevel, Replication};
 use super::vm::{Lua, NUMBER, Outcome, Raised, STRING, TABLE};
-use crate::limits::SCRIPT_BUFFER_KEPT_MAX;
+use crate::limits::{SCRIPT_BUFFER_KEPT_MAX, SCRIPT_CALL_BYTES_MAX};
 use crate::resp::number::write_script_number;
 use crate::resp::{OwnedArgs, Protocol};
 
@@ -174,17 +174,10 @@ fn collect_args(lua: Lua, args: &mut OwnedArgs) -> Result<(), &'static [u8]> {
     for index in 1..=count {
         let pushed = match lua.kind(index) {
             STRING => args.try_push(lua.bytes(index).unwrap_or_default()),
-            NUMBER => {
-                let mut text = lua.runtime().text.take();
-                text.clear();
-                write_script_number(lua.to_number(index), &mut text);
-                let pushed = args.try_push(&text);
-                lua.runtime().text.set(text);
-                pushed
-            }
+            NUMBER => args.try_push_written(|out| write_script_number(lua.to_number(index), out)),
             _ => return Err(WRONG_ARGUMENTS),
         };
-        if pushed.is_err() {
+        if pushed.is_err() || args.byte_len() > SCRIPT_CALL_BYTES_MAX {
             return Err(b"ERR the arguments of a script's command are too big");
         }
     }

@@ -15,6 +15,11 @@ pub fn write_g14(value: f64, out: &mut Vec<u8>) {
     write_general(value, 14, out);
 }
 
+const POWERS_OF_TEN: [f64; 18] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+    1e17,
+];
+
 /// Appends `value` with up to `precision` significant digits, as `%.*g`; at least 1 and at
 /// most 17.
 pub fn write_general(value: f64, precision: u32, out: &mut Vec<u8>) {
@@ -27,7 +32,7 @@ pub fn write_general(value: f64, precision: u32, out: &mut Vec<u8>) {
     }
     let value = value.abs();
     // Below 2^63 the cast is exact for whole numbers.
-    if value < 10f64.powi(precision as i32) && value.trunc() == value {
+    if value < POWERS_OF_TEN[precision as usize] && value.trunc() == value {
         write_i64(value as i64, out);
         return;
     }
