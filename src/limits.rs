@@ -187,3 +187,18 @@ pub const SNAPSHOT_PIECE_MEMBERS: usize = 512;
 
 /// Members from which on a board is written in pieces; a smaller one is one piece.
 pub const SNAPSHOT_BOARD_LEN_MIN: usize = 4096;
+
+/// Transfers of keys to other servers (MIGRATE) that run side by side; more wait for their turn.
+pub const TRANSFERS_MAX: usize = 8;
+
+/// Longest step of a transfer, whatever its client asks for, and all of one that holds the engine.
+pub const TRANSFER_TIMEOUT_MS_MAX: u64 = 60_000;
+
+/// How often keys that changed on their way are sent beside commands before the engine is held for them.
+pub const TRANSFER_ROUNDS_MAX: u32 = 4;
+
+/// Bytes that one write of a transfer hands over (Redis: 64 KB): each has the client's timeout.
+pub const TRANSFER_WRITE_LEN: usize = 64 * 1024;
+
+/// Longest line that another server may answer a RESTORE with (Redis: 1024).
+pub const TRANSFER_ANSWER_LEN_MAX: u64 = 1024;

@@ -7,6 +7,7 @@
 //! no I/O, and leaves the chores after a change to the context.
 
 mod bitmaps;
+mod cluster;
 pub mod connection;
 mod geo;
 mod hashes;
@@ -14,6 +15,8 @@ pub mod help;
 mod hyperloglog;
 mod keys;
 mod lists;
+mod migration;
+mod modules;
 mod numbers;
 mod persistence;
 mod picks;
@@ -38,6 +41,7 @@ use crate::engine::spec::CommandSpec;
 /// All families, for [`CommandTable::new`](crate::engine::table::CommandTable::new).
 pub const FAMILIES: &[&[CommandSpec]] = &[
     bitmaps::COMMANDS,
+    cluster::COMMANDS,
     connection::COMMANDS,
     connection::CLIENT_COMMANDS,
     connection::HELLO_COMMANDS,
@@ -50,6 +54,8 @@ pub const FAMILIES: &[&[CommandSpec]] = &[
     keys::SCAN_COMMANDS,
     keys::SORT_COMMANDS,
     lists::COMMANDS,
+    migration::COMMANDS,
+    modules::COMMANDS,
     persistence::COMMANDS,
     pubsub::COMMANDS,
     replication::COMMANDS,

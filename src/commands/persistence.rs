@@ -97,6 +97,20 @@ pub const COMMANDS: &[CommandSpec] = &[
         syntax: "key#0 ttl:integer serialized-value [REPLACE@3.0.0] [ABSTTL@5.0.0] [IDLETIME=seconds:integer@5.0.0] [FREQ=frequency:integer@5.0.0]",
         run: Run::Write(restore),
     },
+    CommandSpec {
+        name: "restore-asking",
+        group: Group::Server,
+        summary: "RESTORE as servers of a cluster send it to each other.",
+        since: "3.0.0",
+        complexity: "As RESTORE",
+        arity: -4,
+        flags: Flags::WRITE.union(Flags::DENYOOM).union(Flags::ASKING),
+        categories: Categories::KEYSPACE.union(Categories::DANGEROUS),
+        keys: &[KeySpec::one(1, KeyFlags::OW.union(KeyFlags::UPDATE))],
+        tips: &[],
+        syntax: "key#0 ttl:integer serialized-value [REPLACE@3.0.0] [ABSTTL@5.0.0] [IDLETIME=seconds:integer@5.0.0] [FREQ=frequency:integer@5.0.0]",
+        run: Run::Write(restore),
+    },
 ];
 
 fn save(ctx: &mut ControlCtx<'_>, _args: Args<'_>) -> Handled {

@@ -1,4 +1,4 @@
-//! The primary's side of Redis's replication: SYNC, PSYNC, REPLCONF, WAIT, WAITAOF, ROLE; and READONLY and its kin, which only a cluster knows.
+//! The primary's side of Redis's replication: SYNC, PSYNC, REPLCONF, WAIT, WAITAOF, ROLE, FAILOVER.
 
 use crate::engine::blocking::{Block, TimeoutReply};
 use crate::engine::client::client_flags;
@@ -130,40 +130,20 @@ pub const COMMANDS: &[CommandSpec] = &[
         run: Run::Control(waitaof),
     },
     CommandSpec {
-        name: "readonly",
-        group: Group::Cluster,
-        summary: "Lets a connection to a replica of a cluster read.",
-        since: "3.0.0",
+        name: "failover",
+        group: Group::Server,
+        summary: "Hands the part of the primary to a replica.",
+        since: "6.2.0",
         complexity: "O(1)",
-        arity: 1,
-        flags: Flags::LOADING.union(Flags::STALE.union(Flags::FAST)),
-        categories: Categories::CONNECTION,
+        arity: -1,
+        flags: Flags::ADMIN.union(Flags::NOSCRIPT.union(Flags::STALE)),
+        categories: Categories::empty(),
         keys: &[],
         tips: &[],
-        syntax: "",
-        run: Run::Read(no_cluster),
-    },
-    CommandSpec {
-        name: "readwrite",
-        group: Group::Cluster,
-        summary: "Takes READONLY back.",
-        since: "3.0.0",
-        complexity: "O(1)",
-        arity: 1,
-        flags: Flags::LOADING.union(Flags::STALE.union(Flags::FAST)),
-        categories: Categories::CONNECTION,
-        keys: &[],
-        tips: &[],
-        syntax: "",
-        run: Run::Read(no_cluster),
+        syntax: "[TO=target(host port:integer [FORCE])] [ABORT] [TIMEOUT=milliseconds:integer]",
+        run: Run::Control(failover),
     },
 ];
-
-fn no_cluster(_ctx: &mut ReadCtx<'_>, _args: Args<'_>) -> Handled {
-    Err(CommandError::Text(
-        "ERR This instance has cluster support disabled",
-    ))
-}
 
 fn sync(ctx: &mut ControlCtx<'_>, _args: Args<'_>) -> Handled {
     begin(ctx, false);
@@ -255,6 +235,56 @@ fn replicaof(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
     Err(CommandError::Text(match port {
         Some(_) => "ERR This server is always a primary and follows no other",
         None => "ERR Invalid master port",
+    }))
+}
+
+/// Looks at the call as Redis does; in the end there is no replica that this server could follow.
+fn failover(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
+    if args.len() == 2 && args.arg(1).eq_ignore_ascii_case(b"abort") {
+        return Err(CommandError::Text("ERR No failover in progress."));
+    }
+    let mut target: Option<(&[u8], i64)> = None;
+    let mut timeout_ms = None;
+    let mut force = false;
+    let mut at = 1;
+    while let Some(word) = args.get(at) {
+        at += match word.to_ascii_lowercase().as_slice() {
+            b"timeout" if timeout_ms.is_none() && at + 1 < args.len() => {
+                let number = parse_i64(args.arg(at + 1)).ok_or(CommandError::NotInteger)?;
+                if number <= 0 {
+                    return Err(CommandError::Text(
+                        "ERR FAILOVER timeout must be greater than 0",
+                    ));
+                }
+                timeout_ms = Some(number);
+                2
+            }
+            b"to" if target.is_none() && at + 2 < args.len() => {
+                let port = parse_i64(args.arg(at + 2)).ok_or(CommandError::NotInteger)?;
+                target = Some((args.arg(at + 1), port));
+                3
+            }
+            b"force" if !force => {
+                force = true;
+                1
+            }
+            _ => return Err(CommandError::Syntax),
+        };
+    }
+    let online = |host: &[u8], port: i64| {
+        ctx.engine.followers.iter().any(|follower| {
+            follower.client.host().as_bytes() == host && i64::from(follower.terms.port) == port
+        })
+    };
+    Err(CommandError::Text(match target {
+        _ if ctx.engine.followers.is_empty() => "ERR FAILOVER requires connected replicas.",
+        _ if force && (timeout_ms.is_none() || target.is_none()) => {
+            "ERR FAILOVER with force option requires both a timeout and target HOST and IP."
+        }
+        Some((host, port)) if !online(host, port) => {
+            "ERR FAILOVER target HOST and PORT is not a replica."
+        }
+        _ => "ERR This server is always a primary and follows no other",
     }))
 }
 

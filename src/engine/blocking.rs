@@ -35,12 +35,14 @@ pub enum TimeoutReply {
     NullArray,
     /// How far the writes of the client are safe by then, which the engine knows.
     Acks(AckWait),
+    /// Only the other server's answer ends this wait.
+    Transfer,
 }
 
 impl TimeoutReply {
     pub fn write(self, reply: &mut Reply) {
         match self {
-            TimeoutReply::Null => reply.null(),
+            TimeoutReply::Null | TimeoutReply::Transfer => reply.null(),
             TimeoutReply::NullArray | TimeoutReply::Acks(_) => reply.null_array(),
         }
     }

@@ -534,7 +534,7 @@ impl Engine {
     }
 
     fn try_unblock(&mut self, id: ClientId, name: &(usize, Box<[u8]>), now: &mut Moment) {
-        let Some(mut waiting) = self.blocking.take(id) else {
+        let Some(waiting) = self.blocking.take(id) else {
             return;
         };
         let kind = self
@@ -545,6 +545,18 @@ impl Engine {
             self.blocking.put_back(waiting);
             return;
         }
+        self.run_again(waiting, now);
+    }
+
+    /// Runs the command of a client that waits again.
+    pub(super) fn retry_wait(&mut self, id: ClientId, now: &mut Moment) {
+        if let Some(waiting) = self.blocking.take(id) {
+            self.run_again(waiting, now);
+        }
+    }
+
+    fn run_again(&mut self, mut waiting: Waiting, now: &mut Moment) {
+        let id = waiting.session.client.id;
         let table = self.table;
         let command = table.get(waiting.command);
         let mut reply = Reply::new(waiting.session.protocol);
@@ -632,6 +644,10 @@ impl Engine {
             return false;
         };
         self.forget(&mut waiting.session);
+        if waiting.block.timeout_reply == TimeoutReply::Transfer {
+            // Keys that have arrived elsewhere must not stay here, whoever is left to be told.
+            self.blocking.put_back(waiting);
+        }
         true
     }
 }

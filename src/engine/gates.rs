@@ -82,24 +82,29 @@ fn has(call: &Call<'_>, flag: Flags) -> bool {
 }
 
 fn protected(call: &Call<'_>) -> Option<Refusal> {
-    let name = call
-        .command
-        .parent
-        .map_or(call.command.spec.name, |parent| {
-            call.engine.table.get(parent).spec.name
-        });
-    if name != "debug"
-        || allows(
-            call.engine.settings.enable_debug_command,
-            call.session.client.is_local(),
+    let settings = &call.engine.settings;
+    let (action, command, option) = if &*call.command.full_name == "debug" {
+        (
+            settings.enable_debug_command,
+            "DEBUG",
+            "enable-debug-command",
         )
-    {
+    } else if call.command.flags.contains(Flags::MODULES) {
+        (
+            settings.enable_module_command,
+            "MODULE",
+            "enable-module-command",
+        )
+    } else {
+        return None;
+    };
+    if allows(action, call.session.client.is_local()) {
         return None;
     }
-    error(
-        "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a \
-         local connection, otherwise you need to set this option in the configuration file, and then restart the server.",
-    )
+    error(format!(
+        "ERR {command} command not allowed. If the {option} option is set to \"local\", you can run it from a local \
+         connection, otherwise you need to set this option in the configuration file, and then restart the server."
+    ))
 }
 
 /// Whether a protected action is open to a client.

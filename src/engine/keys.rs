@@ -4,6 +4,7 @@ use super::spec::{Begin, Find, KeyFlags, KeySpec};
 use super::table::Command;
 use crate::resp::args::Args;
 use crate::resp::number::parse_i64;
+use std::ops::Range;
 
 /// Calls `found` with each key and what happens to it, in the order of the specs.
 pub fn for_each_key<'a>(
@@ -11,6 +12,11 @@ pub fn for_each_key<'a>(
     args: Args<'a>,
     mut found: impl FnMut(&'a [u8], KeyFlags),
 ) {
+    if let Some(positions) = listed_keys(command, args) {
+        let flags = command.spec.keys[0].flags;
+        positions.for_each(|position| found(args.arg(position), flags));
+        return;
+    }
     for spec in command.spec.keys {
         for_each_position(spec, args, |position| found(args.arg(position), spec.flags));
     }
@@ -44,6 +50,25 @@ pub fn for_each_hidden_key<'a>(
     }
     if let Some(target) = target {
         found(target, KeyFlags::OW.union(KeyFlags::UPDATE));
+    }
+}
+
+/// The positions of the keys behind the word KEYS of MIGRATE, which stand for the one key that is empty then; what
+/// looks like that word may be a password.
+pub fn listed_keys(command: &Command, args: Args<'_>) -> Option<Range<usize>> {
+    if command.spec.name != "migrate" {
+        return None;
+    }
+    let mut at = 6;
+    loop {
+        at += match args.get(at)?.to_ascii_lowercase().as_slice() {
+            b"keys" if at + 1 == args.len() => return None,
+            b"keys" if args.arg(3).is_empty() => return Some(at + 1..args.len()),
+            b"keys" => return Some(0..0),
+            b"auth" => 2,
+            b"auth2" => 3,
+            _ => 1,
+        };
     }
 }
 

@@ -29,12 +29,13 @@ pub mod spec;
 pub mod stats;
 pub mod table;
 pub mod time;
+pub mod transfer;
 
 use crate::resp::args::{Args, OwnedArgs};
 use crate::settings::{Access, Extent, MaxmemoryPolicy, SetError, Settings};
 use crate::store::keyspace::{Db, Store, Touch};
 use crate::store::value::Value;
-use client::{Client, ClientRegistry};
+use client::{Client, ClientId, ClientRegistry};
 use notify::EventClass;
 use pubsub::{ChannelSpace, PubSub};
 use random::Random;
@@ -45,6 +46,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use table::CommandTable;
 use time::{Moment, TimeSource};
+use transfer::{Transfer, Transferred};
 
 /// Keys that one expiry cycle looks at and removes before it lets others run.
 const EXPIRE_CYCLE_KEYS_MAX: usize = 400;
@@ -104,6 +106,8 @@ pub struct Engine {
     /// Whether deadlines are looked after by the active cycle (DEBUG SET-ACTIVE-EXPIRE).
     pub active_expire: bool,
     pub rates: rates::Rates,
+    /// What became of keys that were sent away, for the clients that wait for it.
+    pub transfers: HashMap<ClientId, (Transfer, Transferred)>,
     watchers: HashMap<(usize, Box<[u8]>), Vec<Watcher>>,
     /// Unix milliseconds until which commands are held back, 0 without a pause.
     pause_until_ms: AtomicI64,
@@ -190,6 +194,16 @@ pub trait Outside: Send + Sync {
     fn durable_offset(&self) -> u64;
     /// [`Engine::serve_acks`] is to be called when more of the stream is on disk.
     fn watch_durable(&mut self);
+    /// Sends keys to another server and waits for its answer, for a bounded time; in a world without a network it
+    /// is out of reach.
+    fn transfer(&mut self, transfer: &Transfer) -> Transferred {
+        let _ = transfer;
+        Transferred::failed("IOERR error or timeout connecting to the client")
+    }
+    /// The same beside commands; its end is told by [`Engine::transfer_ended`].
+    fn start_transfer(&mut self, transfer: Transfer) {
+        let _ = transfer;
+    }
     /// The files of the log, to be read back; what was logged so far is in them.
     fn log_files(&mut self, settings: &Settings) -> Box<dyn LogFiles>;
 }
@@ -353,6 +367,7 @@ impl Engine {
             scripts_may_all: false,
             script_figures: ScriptFigures::default(),
             rates: rates::Rates::default(),
+            transfers: HashMap::new(),
             watchers: HashMap::new(),
             pause_until_ms: AtomicI64::new(0),
             pause_all: AtomicBool::new(false),

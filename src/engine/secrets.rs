@@ -27,6 +27,7 @@ pub fn positions(command: &Command, args: Args<'_>) -> Vec<usize> {
             Some(at) => clipped(at + 1..at + 3),
             None => Vec::new(),
         },
+        "migrate" => migrate_login(args),
         "acl|setuser" => clipped(2..count),
         "config|set" => (2..count.saturating_sub(1))
             .step_by(2)
@@ -38,4 +39,21 @@ pub fn positions(command: &Command, args: Args<'_>) -> Vec<usize> {
             .collect(),
         _ => Vec::new(),
     }
+}
+
+/// The words behind AUTH or AUTH2 of MIGRATE, which stand ahead of KEYS.
+fn migrate_login(args: Args<'_>) -> Vec<usize> {
+    let mut hidden = Vec::new();
+    let mut at = 6;
+    while let Some(word) = args.get(at) {
+        let secrets = match word.to_ascii_lowercase().as_slice() {
+            b"auth" => 1,
+            b"auth2" => 2,
+            b"keys" => break,
+            _ => 0,
+        };
+        hidden.extend(at + 1..(at + 1 + secrets).min(args.len()));
+        at += 1 + secrets;
+    }
+    hidden
 }

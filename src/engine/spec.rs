@@ -93,6 +93,8 @@ bitflags! {
         const NO_MANDATORY_KEYS = 1 << 19;
         /// Not shown: keys beyond the declared ones may be touched.
         const TOUCHES_ARBITRARY_KEYS = 1 << 20;
+        /// Not shown: only a setting opens the command (`enable-module-command`).
+        const MODULES = 1 << 21;
     }
 }
 

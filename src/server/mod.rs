@@ -22,6 +22,7 @@ pub mod outside;
 pub mod policy;
 pub mod signals;
 pub mod start;
+pub mod transfers;
 
 use crate::engine::client::ClientRegistry;
 use crate::engine::random::Random;
@@ -52,6 +53,8 @@ pub struct Shared {
     pub log: Arc<durability::log::Log>,
     /// Snapshots and rewrites in the background.
     pub jobs: Arc<durability::jobs::Jobs>,
+    /// Keys on their way to other servers.
+    pub transfers: Arc<transfers::Transfers>,
     /// The script that keeps the engine beyond its time limit.
     pub busy: Arc<fiber::Busy>,
     /// Number of network threads; with one, every batch runs alone on the engine.

@@ -9,11 +9,14 @@ use super::garbage::Garbage;
 use super::listen::Listeners;
 use super::log;
 use super::policy::ConnectionPolicy;
+use super::transfers::{self, Transfers};
 use crate::engine::time::Moment;
+use crate::engine::transfer::{Transfer, Transferred};
 use crate::engine::{
     BackgroundJob, CpuTimes, Engine, LogFiles, Memory, Outside, RunningScript, ShutdownOptions,
     Snapshot,
 };
+use crate::limits;
 use crate::persist::aof::files;
 use crate::persist::disk::{Disk, RealDisk};
 use crate::settings::{Extent, Settings};
@@ -21,6 +24,7 @@ use crate::store::keyspace::Store;
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
 use tokio::sync::watch;
 
 /// The real process.
@@ -33,6 +37,7 @@ pub struct Process {
     pub busy: Arc<Busy>,
     pub log: Arc<Log>,
     pub jobs: Arc<Jobs>,
+    pub transfers: Arc<Transfers>,
     pub listeners: Arc<Listeners>,
 }
 
@@ -186,6 +191,15 @@ impl Outside for Process {
 
     fn watch_durable(&mut self) {
         self.log.watch();
+    }
+
+    fn transfer(&mut self, transfer: &Transfer) -> Transferred {
+        let longest = Duration::from_millis(limits::TRANSFER_TIMEOUT_MS_MAX);
+        transfers::send(transfer, Some(longest))
+    }
+
+    fn start_transfer(&mut self, transfer: Transfer) {
+        self.transfers.start(transfer);
     }
 
     fn log_files(&mut self, settings: &Settings) -> Box<dyn LogFiles> {

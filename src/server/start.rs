@@ -8,6 +8,7 @@ use super::garbage::Garbage;
 use super::listen::{self, Accepted, Listeners};
 use super::outside::Process;
 use super::policy::ConnectionPolicy;
+use super::transfers::Transfers;
 use super::{Shared, background, durability, outside, signals};
 use crate::commands;
 use crate::engine::random::Random;
@@ -60,6 +61,7 @@ pub fn run(settings: Settings) -> io::Result<()> {
     let shared = Arc::new(build(settings, listeners, threads, shutdown)?);
     durability::load::begin(&shared, 0);
     Jobs::serve(shared.clone())?;
+    Transfers::serve(shared.clone())?;
     tracing::info!("Server initialized");
     let runtime = current_thread_runtime()?;
     let mut senders = Vec::new();
@@ -256,11 +258,13 @@ fn build(
     ));
     log.set_keeps_history(settings.aof_disable_auto_gc);
     let jobs = Arc::new(Jobs::default());
+    let transfers = Arc::new(Transfers::default());
     let tcp_port = listeners.port().unwrap_or(0);
     let listeners = Arc::new(listeners);
     let process = Process {
         log: log.clone(),
         jobs: jobs.clone(),
+        transfers: transfers.clone(),
         garbage: Garbage::start()?,
         policy: policy.clone(),
         busy: busy.clone(),
@@ -300,6 +304,7 @@ fn build(
         policy,
         log,
         jobs,
+        transfers,
         busy,
         threads,
         shutdown,

@@ -43,6 +43,7 @@ pub struct Fields {
     /// Empty is no password.
     pub requirepass: Vec<u8>,
     pub enable_debug_command: ProtectedAction,
+    pub enable_module_command: ProtectedAction,
     pub enable_protected_configs: ProtectedAction,
 
     // Limits of clients.

@@ -11,6 +11,7 @@ mod glob_real;
 mod harness;
 mod linearizable;
 mod long_scripts;
+mod migrate;
 mod monitor;
 mod pause;
 mod readme;

@@ -3,6 +3,7 @@
 use super::hello::{BAD_NAME, is_plain};
 use super::listing::{self, Filter, Kind};
 use crate::engine::PauseKind;
+use crate::engine::blocking::{TimeoutReply, Waiting};
 use crate::engine::client::{ClientId, client_flags};
 use crate::engine::ctx::{ControlCtx, ReadCtx};
 use crate::engine::session::ReplyMode;
@@ -388,7 +389,13 @@ fn client_unblock(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
         }
     };
     let id = parse_i64(args.arg(2)).ok_or(CommandError::NotInteger)?;
-    let ended = u64::try_from(id).is_ok_and(|id| ctx.engine.stop_waiting(ClientId(id), error));
+    let ended = u64::try_from(id).is_ok_and(|id| {
+        let waits_for_peer =
+            |waiting: &Waiting| waiting.block.timeout_reply == TimeoutReply::Transfer;
+        let id = ClientId(id);
+        !ctx.engine.blocking.get(id).is_some_and(waits_for_peer)
+            && ctx.engine.stop_waiting(id, error)
+    });
     ctx.reply.integer(i64::from(ended));
     Ok(())
 }

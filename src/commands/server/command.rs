@@ -368,6 +368,8 @@ fn is_word(word: &[u8], expected: &[u8]) -> bool {
     word.eq_ignore_ascii_case(expected)
 }
 
+const INVALID_ARGUMENTS: &str = "ERR Invalid arguments specified for command";
+
 /// The keys of the call that follows the subcommand, with their flags.
 fn keys_of<'a>(
     ctx: &ReadCtx<'_>,
@@ -394,6 +396,13 @@ fn keys_of<'a>(
             "ERR Invalid number of arguments specified for command",
         ));
     }
+    if let Some(positions) = keys::listed_keys(command, call) {
+        let flags = command.spec.keys[0].flags;
+        return match positions.is_empty() {
+            true => Err(CommandError::Text(INVALID_ARGUMENTS)),
+            false => Ok(positions.map(|at| (call.arg(at), flags)).collect()),
+        };
+    }
     let mut found = Vec::new();
     let mut fits = true;
     for spec in specs() {
@@ -410,9 +419,7 @@ fn keys_of<'a>(
         return Ok(if fits { found } else { Vec::new() });
     }
     if !fits || found.is_empty() {
-        return Err(CommandError::Text(
-            "ERR Invalid arguments specified for command",
-        ));
+        return Err(CommandError::Text(INVALID_ARGUMENTS));
     }
     Ok(found)
 }

@@ -53,6 +53,7 @@ pub(super) const ACCESS: Section = Section {
             "no",
             "Whether MODULE is open: no, yes, or local connections only.",
         )
-        .at_start(),
+        .at_start()
+        .used(|f, v| f.enable_module_command = ProtectedAction::from_name(v.choice())),
     ],
 };
