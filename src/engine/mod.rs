@@ -97,6 +97,8 @@ pub struct Engine {
     pub used_memory_bytes: AtomicU64,
     /// Scripts may run what is denied to them (DEBUG SET-DISABLE-DENY-SCRIPTS, for tests).
     pub scripts_may_all: bool,
+    /// RESTORE looks at no checksum (DEBUG SET-SKIP-CHECKSUM-VALIDATION, for tests).
+    pub skips_checksums: bool,
     /// Peers that get the effect stream.
     pub followers: Vec<followers::Follower>,
     /// The sources of the libraries of functions, in the order of their names, for those who write files.
@@ -159,6 +161,20 @@ pub trait Outside: Send + Sync {
     fn memory(&self) -> Memory;
     /// The allocator's own report.
     fn allocator_report(&self) -> String;
+    /// A figure of the allocator by its own name.
+    fn allocator_number(&self, name: &str) -> Option<i64> {
+        let _ = name;
+        None
+    }
+    /// A text of the allocator by its own name.
+    fn allocator_text(&self, name: &str) -> Option<String> {
+        let _ = name;
+        None
+    }
+    /// Ends the process at once and out of order, where there is one.
+    fn crash(&mut self, reason: &str) {
+        let _ = reason;
+    }
     /// Asks the allocator to give free memory back.
     fn purge_memory(&self);
     /// CPU time used so far.
@@ -365,6 +381,7 @@ impl Engine {
             used_memory_bytes: AtomicU64::new(outside.used_memory_bytes()),
             active_expire: true,
             scripts_may_all: false,
+            skips_checksums: false,
             script_figures: ScriptFigures::default(),
             rates: rates::Rates::default(),
             transfers: HashMap::new(),

@@ -110,6 +110,49 @@ impl Outside for Process {
         }
     }
 
+    fn allocator_number(&self, name: &str) -> Option<i64> {
+        let name = std::ffi::CString::new(name).ok()?;
+        let name = name.as_bytes_with_nul();
+        // The allocator refuses a size that is not the figure's.
+        // SAFETY: the name ends in 0, and every pattern of these types is a value.
+        let numbers = unsafe {
+            [
+                tikv_jemalloc_ctl::raw::read::<u64>(name).ok(),
+                tikv_jemalloc_ctl::raw::read::<u32>(name)
+                    .ok()
+                    .map(u64::from),
+                tikv_jemalloc_ctl::raw::read::<u8>(name).ok().map(u64::from),
+            ]
+        };
+        numbers
+            .into_iter()
+            .flatten()
+            .next()
+            .map(|number| number as i64)
+    }
+
+    fn allocator_text(&self, name: &str) -> Option<String> {
+        /// The names that stand for a text: what else is read as one is an address of anything.
+        const TEXTS: &[&str] = &[
+            "version",
+            "config.malloc_conf",
+            "opt.dss",
+            "opt.metadata_thp",
+        ];
+        let name = TEXTS.iter().find(|text| **text == name)?;
+        let name = std::ffi::CString::new(*name).ok()?;
+        // SAFETY: the name ends in 0 and stands for a text that the allocator keeps for ever.
+        let text = unsafe { tikv_jemalloc_ctl::raw::read_str(name.as_bytes_with_nul()) };
+        let text = text.ok()?;
+        let text = text.strip_suffix(b"\0").unwrap_or(text);
+        Some(String::from_utf8_lossy(text).into_owned())
+    }
+
+    fn crash(&mut self, reason: &str) {
+        tracing::error!("Crashing by {reason}");
+        std::process::abort();
+    }
+
     fn purge_memory(&self) {
         /// MALLCTL_ARENAS_ALL of jemalloc.
         const PURGE_ALL: &[u8] = b"arena.4096.purge\0";

@@ -5,6 +5,7 @@
 
 mod command_docs;
 mod command_info;
+mod debug;
 mod differential;
 mod durability;
 mod glob_real;

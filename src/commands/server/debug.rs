@@ -1,5 +1,8 @@
 //! DEBUG: tools for tests, allowed by enable-debug-command.
 
+mod knobs;
+mod layouts;
+
 use crate::commands::scripting::{forget_libraries, load_libraries};
 use crate::engine::ctx::{ControlCtx, WriteCtx};
 use crate::engine::spec::{Categories, CommandSpec, Flags, Group, Handled, Run};
@@ -39,7 +42,7 @@ fn debug(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
     let word = args.arg(1).to_ascii_lowercase();
     match (word.as_slice(), args.len()) {
         (b"sleep", 3) => sleep(ctx, args.arg(2)),
-        (b"object", 3) | (b"object", 4) => object(ctx, args.arg(2)),
+        (b"object", 3 | 4) => layouts::object(ctx, args.arg(2)),
         (b"set-active-expire", 3) => {
             ctx.engine.active_expire = flag(args.arg(2));
             ctx.reply.ok();
@@ -69,7 +72,30 @@ fn debug(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
             ctx.reply.ok();
             Ok(())
         }
-        (b"htstats", 3 | 4) => table_statistics(ctx, args.arg(2)),
+        (b"sdslen", 3) => layouts::string_lengths(ctx, args.arg(2)),
+        (b"listpack", 3) => layouts::print(ctx, args, "listpack"),
+        (b"quicklist", 3 | 4) => layouts::print(ctx, args, "quicklist"),
+        (b"htstats", 3 | 4) => layouts::keyspace_tables(ctx, args.arg(2)),
+        (b"htstats-key", 3 | 4) => layouts::value_table(ctx, args.arg(2)),
+        (b"mallctl", 3 | 4) => knobs::allocator_number(ctx, args),
+        (b"mallctl-str", 3 | 4) => knobs::allocator_text(ctx, args),
+        (b"quicklist-packed-threshold", 3) => knobs::packed_threshold(ctx, args.arg(2)),
+        (b"replybuffer", 4) => knobs::reply_buffer(ctx, args),
+        (b"client-eviction", 2) => Err(CommandError::Text("ERR maxmemory-clients is disabled.")),
+        (b"clusterlink", 5..) => Err(CommandError::Text(
+            "ERR Debug option only available for cluster mode enabled setup!",
+        )),
+        (b"set-skip-checksum-validation", 3) => {
+            ctx.engine.skips_checksums = flag(args.arg(2));
+            ctx.reply.ok();
+            Ok(())
+        }
+        (b"segfault" | b"panic" | b"assert" | b"oom", 2) => {
+            let how = String::from_utf8_lossy(args.arg(1)).to_ascii_uppercase();
+            ctx.engine.outside.crash(&format!("DEBUG {how}"));
+            ctx.reply.ok();
+            Ok(())
+        }
         (b"structsize", 2) => {
             let text = format!(
                 "bits:{} value:{} session:{}",
@@ -96,12 +122,16 @@ fn debug(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
             ctx.reply.ok();
             Ok(())
         }
-        // Knobs of layouts and timers of Redis that have no counterpart here.
+        // Knobs of layouts, leaks and timers of Redis that have no counterpart here.
         (
-            b"quicklist-packed-threshold" | b"dict-resizing" | b"pause-cron" | b"aof-flush-sleep",
+            b"dict-resizing"
+            | b"pause-cron"
+            | b"aof-flush-sleep"
+            | b"leak"
+            | b"client-enforce-reply-list"
+            | b"drop-cluster-packet-filter",
             3,
-        )
-        | (b"replybuffer", 4) => {
+        ) => {
             ctx.reply.ok();
             Ok(())
         }
@@ -137,24 +167,6 @@ fn sleep(ctx: &mut ControlCtx<'_>, text: &[u8]) -> Handled {
     let seconds = parse_double(text).unwrap_or(0.0).clamp(0.0, SLEEP_S_MAX);
     ctx.engine.outside.sleep_us((seconds * 1e6) as u64);
     ctx.reply.ok();
-    Ok(())
-}
-
-fn object(ctx: &mut ControlCtx<'_>, key: &[u8]) -> Handled {
-    let now_s = (ctx.now.unix_us / 1_000_000) as u64;
-    let db = ctx.engine.db(ctx.session.db);
-    // A key that is expired and not yet removed is shown, as in Redis.
-    let value = db.get(key, i64::MIN).ok_or(CommandError::NoSuchKey)?;
-    let idle_s = db.access(key).map_or(0, |clock| clock.idle_seconds(now_s));
-    let text = format!(
-        "Value at:0x{:012x} refcount:1 encoding:{} serializedlength:{} lru:{} lru_seconds_idle:{}",
-        0,
-        value.encoding(),
-        value.memory_usage(),
-        (now_s.saturating_sub(idle_s)) & 0xff_ffff,
-        idle_s
-    );
-    ctx.reply.simple(&text);
     Ok(())
 }
 
@@ -259,25 +271,6 @@ fn stringmatch(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
     Ok(())
 }
 
-fn table_statistics(ctx: &mut ControlCtx<'_>, index: &[u8]) -> Handled {
-    let index = parse_i64(index).ok_or(CommandError::NotInteger)?;
-    let db = usize::try_from(index)
-        .ok()
-        .and_then(|index| ctx.engine.store.db(index))
-        .ok_or(CommandError::Text("ERR Out of range database"))?;
-    let memory = db.memory();
-    let text = format!(
-        "[Keys]\nkeys: {}\ntable bytes: {}\nentry bytes: {}\n[Deadlines]\nkeys: {}\nbytes: {}\n",
-        db.len(),
-        memory.table_bytes,
-        memory.entry_bytes,
-        db.expires_len(),
-        memory.deadline_bytes
-    );
-    ctx.reply.verbatim("txt", text.as_bytes());
-    Ok(())
-}
-
 /// Writes a snapshot and reads it back.
 fn reload(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
     let (mut save, mut flush, mut merge) = (true, true, false);
@@ -355,6 +348,8 @@ fn help(ctx: &mut ControlCtx<'_>) {
             "    Give the data set another replication id.",
             "CONFIG-REWRITE-FORCE-ALL",
             "    Write all settings to the settings file, defaults too.",
+            "CLIENT-EVICTION",
+            "    Describe the pools from which clients are evicted.",
             "DIGEST",
             "    Answer with a digest of all data.",
             "DIGEST-VALUE <key> [<key> ...]",
@@ -363,20 +358,38 @@ fn help(ctx: &mut ControlCtx<'_>) {
             "    Answer with an error of that text.",
             "HTSTATS <dbid>",
             "    Describe the key table of a database.",
+            "HTSTATS-KEY <key>",
+            "    Describe the table of a value.",
+            "LISTPACK <key>",
+            "    Describe a small value in the log.",
             "LOADAOF",
             "    Empty all databases and replay the append-only log.",
             "LOG <message>",
             "    Write <message> to the server's log.",
+            "MALLCTL <name>",
+            "    Answer with a figure of the allocator.",
+            "MALLCTL-STR <name>",
+            "    Answer with a text of the allocator.",
             "OBJECT <key>",
             "    Describe the value of a key.",
             "POPULATE <count> [<prefix>] [<size>]",
             "    Make <count> string keys named <prefix>:<number>.",
             "PROTOCOL <type>",
             "    Answer with a test value of the given type.",
+            "QUICKLIST <key>",
+            "    Describe a long list in the log.",
             "RELOAD [NOSAVE] [NOFLUSH] [MERGE]",
             "    Write a snapshot and read it back.",
+            "SDSLEN <key>",
+            "    Tell how long a key and its string are.",
+            "SEGFAULT",
+            "    End the process as a crash does. Also ASSERT, OOM and PANIC.",
             "SET-ACTIVE-EXPIRE <0|1>",
             "    Stop or start the removal of expired keys nobody asks for.",
+            "SET-DISABLE-DENY-SCRIPTS <0|1>",
+            "    Let scripts run what is denied to them.",
+            "SET-SKIP-CHECKSUM-VALIDATION <0|1>",
+            "    Let RESTORE take payloads with a wrong checksum.",
             "SLEEP <seconds>",
             "    Stop the server for <seconds>. Decimals allowed.",
             "STRINGMATCH-LEN <len> <pattern>",

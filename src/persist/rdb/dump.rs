@@ -51,17 +51,21 @@ pub fn decode_functions(payload: &[u8]) -> Option<Vec<Vec<u8>>> {
     Some(sources)
 }
 
-/// Whether version and checksum of a payload hold.
-pub fn is_whole(payload: &[u8]) -> bool {
-    let Some(checksum_at) = payload.len().checked_sub(8).filter(|&at| at >= 2) else {
+/// Whether the payload is of a version that we read.
+pub fn is_readable(payload: &[u8]) -> bool {
+    let Some(version_at) = payload.len().checked_sub(FOOTER_LEN) else {
         return false;
     };
-    let (summed, checksum) = payload.split_at(checksum_at);
-    let version = u32::from(summed[summed.len() - 2]) | u32::from(summed[summed.len() - 1]) << 8;
-    if version > VERSION_MAX && version != VALKEY_VERSION {
-        return false;
-    }
-    checksum == crc_fast::checksum(CrcAlgorithm::Crc64Redis, summed).to_le_bytes()
+    let version = u32::from(payload[version_at]) | u32::from(payload[version_at + 1]) << 8;
+    version <= VERSION_MAX || version == VALKEY_VERSION
+}
+
+/// Whether the payload is of a version that we read, and its checksum is right.
+pub fn is_whole(payload: &[u8]) -> bool {
+    let summed_len = payload.len().saturating_sub(FOOTER_LEN - 2);
+    let (summed, checksum) = payload.split_at(summed_len);
+    is_readable(payload)
+        && checksum == crc_fast::checksum(CrcAlgorithm::Crc64Redis, summed).to_le_bytes()
 }
 
 /// The value of a payload that [`is_whole`].
