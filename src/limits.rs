@@ -202,3 +202,11 @@ pub const TRANSFER_WRITE_LEN: usize = 64 * 1024;
 
 /// Longest line that another server may answer a RESTORE with (Redis: 1024).
 pub const TRANSFER_ANSWER_LEN_MAX: u64 = 1024;
+
+/// Milliseconds within which refusals of the same kind are one entry of ACL LOG, and the entries from the top that are
+/// looked at for one (both as in Redis).
+pub const ACL_LOG_GROUP_MS: i64 = 60_000;
+pub const ACL_LOG_GROUP_SCAN_MAX: usize = 10;
+
+/// Bits of the password that ACL GENPASS makes (Redis: GENPASS_MAX_BITS).
+pub const ACL_PASSWORD_BITS_MAX: i64 = 4096;

@@ -6,6 +6,7 @@
 //! included; it writes one reply or returns an error. It reads no clock, does
 //! no I/O, and leaves the chores after a change to the context.
 
+mod acl;
 mod bitmaps;
 mod cluster;
 pub mod connection;
@@ -40,6 +41,7 @@ use crate::engine::spec::CommandSpec;
 
 /// All families, for [`CommandTable::new`](crate::engine::table::CommandTable::new).
 pub const FAMILIES: &[&[CommandSpec]] = &[
+    acl::COMMANDS,
     bitmaps::COMMANDS,
     cluster::COMMANDS,
     connection::COMMANDS,

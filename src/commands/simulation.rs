@@ -82,7 +82,12 @@ impl Outside for Nowhere {
     fn cpu(&self) -> CpuTimes {
         CpuTimes::default()
     }
-    fn rewrite_settings(&mut self, _settings: &Settings, _extent: Extent) -> Result<(), String> {
+    fn rewrite_settings(
+        &mut self,
+        _settings: &Settings,
+        _users: Option<&[Vec<u8>]>,
+        _extent: Extent,
+    ) -> Result<(), String> {
         Ok(())
     }
     fn log(&mut self, _text: &str) {}
@@ -150,7 +155,8 @@ impl Simulation {
             NOW.unix_ms(),
             Box::new(Nobody),
         );
-        let session = Session::new(Arc::new(client), true, Random::new(2));
+        let user = engine.acl.default_user();
+        let session = Session::new(Arc::new(client), user, true, Random::new(2));
         Self {
             table,
             engine,

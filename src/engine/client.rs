@@ -84,7 +84,8 @@ pub struct Names {
     pub name: Vec<u8>,
     pub client_library: Vec<u8>,
     pub client_library_version: Vec<u8>,
-    pub user: String,
+    /// The user that the connection acts as.
+    pub user: Vec<u8>,
 }
 
 /// Bits of [`Client::flags`].
@@ -141,7 +142,7 @@ impl Client {
             watch_broken: AtomicBool::new(false),
             redirect: AtomicU64::new(0),
             names: Mutex::new(Names {
-                user: "default".to_string(),
+                user: b"default".to_vec(),
                 ..Names::default()
             }),
         }

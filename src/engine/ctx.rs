@@ -5,6 +5,7 @@
 //! else; a handler only says what it did to the value.
 
 use super::blocking::Block;
+use super::gates;
 use super::notify::{EventClass, notify};
 use super::random::Random;
 use super::session::{Origin, ReplyMode, Session, Transaction};
@@ -542,13 +543,21 @@ impl ControlCtx<'_> {
             let mut clock = self.now;
             self.reply.set_protocol(self.session.protocol);
             let mark = self.reply.len();
-            self.engine.call(
-                self.session,
-                table.get(*id),
-                args.as_args(),
-                self.reply,
-                &mut clock,
-            );
+            let (command, args) = (table.get(*id), args.as_args());
+            let refusal = gates::check_again(&gates::Call {
+                engine: self.engine,
+                session: self.session,
+                command,
+                args,
+                now: self.now,
+            });
+            match refusal {
+                Some(text) => self.engine.write_error(self.reply, &text),
+                None => {
+                    self.engine
+                        .call(self.session, command, args, self.reply, &mut clock);
+                }
+            }
             // CLIENT REPLY OFF holds from the next command on; what is delivered by itself still comes.
             if self.session.reply_mode == ReplyMode::Off
                 && !std::mem::take(&mut self.session.reply_is_push)

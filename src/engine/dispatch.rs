@@ -562,6 +562,22 @@ impl Engine {
         let mut reply = Reply::new(waiting.session.protocol);
         waiting.session.origin = Origin::Unblocked;
         let args = std::mem::take(&mut waiting.args);
+        let refusal = gates::check_again(&gates::Call {
+            engine: self,
+            session: &waiting.session,
+            command,
+            args: args.as_args(),
+            now: *now,
+        });
+        if let Some(text) = refusal {
+            waiting.session.origin = Origin::Client;
+            count(&self.stats.command(command.id).rejected, 1);
+            self.write_error(&mut reply, &text);
+            self.blocking
+                .leave_queues(id, waiting.session.db, &waiting.block.keys);
+            self.finish_wait(waiting, reply);
+            return;
+        }
         let again = self.call(
             &mut waiting.session,
             command,

@@ -1,5 +1,6 @@
 //! Reasons to refuse a command, in the order in which clients of Redis see them.
 
+use super::acl::{self, Refusal as AclRefusal};
 use super::client::client_flags;
 use super::session::{Origin, Session};
 use super::spec::Flags;
@@ -32,7 +33,7 @@ pub fn check(call: &Call<'_>) -> Option<Refusal> {
     match call.session.origin {
         Origin::Client => client_gates(call),
         Origin::Script => script_gates(call),
-        // Checked when it was queued or blocked first; what EXEC must check again it checks itself.
+        // Checked when it was queued or blocked first; permissions are checked again by `check_again`.
         Origin::Transaction | Origin::Unblocked | Origin::Replay => None,
     }
 }
@@ -43,6 +44,7 @@ fn client_gates(call: &Call<'_>) -> Option<Refusal> {
     protected(call)
         .or_else(|| authenticated(call))
         .or_else(|| not_in_transaction(call))
+        .or_else(|| permitted(call))
         .or_else(|| memory(call))
         .or_else(|| disk(call))
         .or_else(|| replica(call))
@@ -55,6 +57,7 @@ fn client_gates(call: &Call<'_>) -> Option<Refusal> {
 #[inline]
 fn script_gates(call: &Call<'_>) -> Option<Refusal> {
     script_allowed(call)
+        .or_else(|| permitted(call))
         .or_else(|| read_only_script(call))
         .or_else(|| disk(call))
         .or_else(|| replica(call))
@@ -117,10 +120,58 @@ pub fn allows(action: ProtectedAction, local: bool) -> bool {
 }
 
 fn authenticated(call: &Call<'_>) -> Option<Refusal> {
-    if call.session.authenticated || has(call, Flags::NO_AUTH) {
+    let session = call.session;
+    if session.authenticated || has(call, Flags::NO_AUTH) || call.engine.acl.default_is_open() {
         return None;
     }
     error("NOAUTH Authentication required.")
+}
+
+#[inline]
+fn permitted(call: &Call<'_>) -> Option<Refusal> {
+    if call.session.user.is_unrestricted() {
+        return None;
+    }
+    refused_by_rights(call).map(Refusal::Error)
+}
+
+/// Looks at the call word by word; what is refused is logged.
+#[cold]
+fn refused_by_rights(call: &Call<'_>) -> Option<String> {
+    let (session, command, args) = (call.session, call.command, call.args);
+    let denied = session.user.check(command, args).err()?;
+    let refusal = AclRefusal {
+        denied,
+        command,
+        args,
+        now: call.now,
+    };
+    let context = acl::top_context(session);
+    call.engine.acl.note_denied(session, context, &refusal);
+    Some(match session.origin {
+        Origin::Transaction => format!(
+            "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This \
+             command is no longer allowed for the following reason: {}",
+            denied.reason()
+        ),
+        Origin::Script => format!(
+            "ERR ACL failure in script: {}",
+            acl::denial_text(&session.user, &refusal, false)
+        ),
+        _ => format!(
+            "NOPERM {}",
+            acl::denial_text(&session.user, &refusal, false)
+        ),
+    })
+}
+
+/// For a command that passed its gates once, and may have lost its permission since: the error for the client.
+#[inline]
+pub fn check_again(call: &Call<'_>) -> Option<String> {
+    if call.session.user.is_unrestricted() {
+        return None;
+    }
+    refused_by_rights(call)
 }
 
 fn not_in_transaction(call: &Call<'_>) -> Option<Refusal> {

@@ -20,37 +20,91 @@ pub fn for_each_key<'a>(
     for spec in command.spec.keys {
         for_each_position(spec, args, |position| found(args.arg(position), spec.flags));
     }
-    for_each_hidden_key(command, args, found);
+    if let Some((position, flags)) = hidden_key(command, args) {
+        found(args.arg(position), flags);
+    }
 }
 
-/// Calls `found` with the keys that no key spec can point at: the target of SORT, of which the
-/// last one counts.
-pub fn for_each_hidden_key<'a>(
-    command: &Command,
-    args: Args<'a>,
-    mut found: impl FnMut(&'a [u8], KeyFlags),
-) {
-    if command.spec.name != "sort" {
+/// Collects the position of each key with what this very call does to it. A call whose words do not fit the key specs
+/// names none: it will fail by itself.
+pub fn collect(command: &Command, args: Args<'_>, found: &mut Vec<(usize, KeyFlags)>) {
+    if let Some(positions) = listed_keys(command, args) {
+        let flags = command.spec.keys[0].flags;
+        found.extend(positions.map(|position| (position, flags)));
         return;
+    }
+    for spec in command.spec.keys {
+        let unknown = matches!(spec.begin, Begin::Unknown) || matches!(spec.find, Find::Unknown);
+        if unknown
+            || spec
+                .flags
+                .intersects(KeyFlags::NOT_KEY | KeyFlags::INCOMPLETE)
+        {
+            continue;
+        }
+        let flags = flags_in(command, spec, args);
+        let before = found.len();
+        for_each_position(spec, args, |position| found.push((position, flags)));
+        let optional = matches!(spec.begin, Begin::Keyword(..));
+        if found.len() == before && !optional {
+            found.clear();
+            return;
+        }
+    }
+    found.extend(hidden_key(command, args));
+}
+
+/// What a call does with the keys of a spec, where that depends on its options.
+pub fn flags_in(command: &Command, spec: &KeySpec, call: Args<'_>) -> KeyFlags {
+    let read_and_write = KeyFlags::RW.union(KeyFlags::ACCESS.union(KeyFlags::UPDATE));
+    match command.spec.name {
+        "set" if call.from(3).iter().any(|word| is_word(word, b"GET")) => read_and_write,
+        "set" => KeyFlags::OW.union(KeyFlags::UPDATE),
+        "bitfield" if only_reads_fields(call.from(2)) => KeyFlags::RO.union(KeyFlags::ACCESS),
+        "bitfield" => read_and_write,
+        _ => spec.flags,
+    }
+}
+
+fn only_reads_fields(mut operations: Args<'_>) -> bool {
+    while let Some(word) = operations.get(0) {
+        let len = match word {
+            _ if is_word(word, b"GET") => 3,
+            _ if is_word(word, b"OVERFLOW") => 2,
+            _ => return false,
+        };
+        if operations.len() < len {
+            return false;
+        }
+        operations = operations.from(len);
+    }
+    true
+}
+
+fn is_word(word: &[u8], expected: &[u8]) -> bool {
+    word.eq_ignore_ascii_case(expected)
+}
+
+/// The key that no key spec can point at: the target of SORT, of which the last one counts.
+pub fn hidden_key(command: &Command, args: Args<'_>) -> Option<(usize, KeyFlags)> {
+    if command.spec.name != "sort" {
+        return None;
     }
     let mut target = None;
     let mut at = 2;
     while let Some(word) = args.get(at) {
-        let is = |name: &[u8]| word.eq_ignore_ascii_case(name);
-        at += if is(b"limit") {
+        at += if is_word(word, b"limit") {
             3
-        } else if is(b"get") || is(b"by") {
+        } else if is_word(word, b"get") || is_word(word, b"by") {
             2
-        } else if is(b"store") && at + 1 < args.len() {
-            target = Some(args.arg(at + 1));
+        } else if is_word(word, b"store") && at + 1 < args.len() {
+            target = Some(at + 1);
             2
         } else {
             1
         };
     }
-    if let Some(target) = target {
-        found(target, KeyFlags::OW.union(KeyFlags::UPDATE));
-    }
+    target.map(|position| (position, KeyFlags::OW.union(KeyFlags::UPDATE)))
 }
 
 /// The positions of the keys behind the word KEYS of MIGRATE, which stand for the one key that is empty then; what

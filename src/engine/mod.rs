@@ -4,9 +4,11 @@
 //! connections come in from outside, so that a whole server can be simulated.
 //! Reading order: [`spec`], [`table`], [`ctx`], [`gates`], [`dispatch`].
 
+pub mod acl;
 mod ahead;
 pub mod blocking;
 pub mod client;
+pub mod client_line;
 pub mod ctx;
 pub mod dispatch;
 pub mod effects;
@@ -35,6 +37,7 @@ use crate::resp::args::{Args, OwnedArgs};
 use crate::settings::{Access, Extent, MaxmemoryPolicy, SetError, Settings};
 use crate::store::keyspace::{Db, Store, Touch};
 use crate::store::value::Value;
+use acl::Acl;
 use client::{Client, ClientId, ClientRegistry};
 use notify::EventClass;
 use pubsub::{ChannelSpace, PubSub};
@@ -68,6 +71,8 @@ pub struct Engine {
     pub table: &'static CommandTable,
     pub stats: Arc<Stats>,
     pub clients: Arc<ClientRegistry>,
+    /// Users and what they may do.
+    pub acl: Arc<Acl>,
     pub pubsub: PubSub,
     pub blocking: blocking::Blocking,
     pub effects: effects::EffectLog,
@@ -179,8 +184,25 @@ pub trait Outside: Send + Sync {
     fn purge_memory(&self);
     /// CPU time used so far.
     fn cpu(&self) -> CpuTimes;
-    /// Writes the settings to their file.
-    fn rewrite_settings(&mut self, settings: &Settings, extent: Extent) -> Result<(), String>;
+    /// Writes the settings to their file. `users` are the lines of all users, or None if they have a file of their own.
+    fn rewrite_settings(
+        &mut self,
+        settings: &Settings,
+        users: Option<&[Vec<u8>]>,
+        extent: Extent,
+    ) -> Result<(), String>;
+    /// The content of the file of the users; the error is the system's reason.
+    fn read_users(&self, _settings: &Settings) -> Result<Vec<u8>, String> {
+        Err("No such file or directory".to_string())
+    }
+    /// Puts the file of the users in place, whole or not at all.
+    fn write_users(&mut self, _settings: &Settings, _text: &[u8]) -> Result<(), String> {
+        Err("No such file or directory".to_string())
+    }
+    /// Fills `bytes` with what nobody can guess.
+    fn fill_secret(&mut self, _bytes: &mut [u8]) -> Result<(), String> {
+        Err("no source of secrets".to_string())
+    }
     /// Writes a line to the server's log.
     fn log(&mut self, text: &str);
     /// Writes a script's line to the server's log; 0 is the least important level, 3 the most.
@@ -353,9 +375,11 @@ impl Engine {
         let now = time.now();
         let stats = Arc::new(Stats::new(table.positions()));
         stats.started_unix_us.store(now.unix_us, Relaxed);
+        let acl = Arc::new(Acl::new(table, stats.clone(), &settings));
         let mut engine = Self {
             store: Store::new(settings.databases, seed),
             stats,
+            acl,
             clients: Arc::default(),
             pubsub: PubSub::default(),
             blocking: blocking::Blocking::default(),
@@ -407,6 +431,7 @@ impl Engine {
         );
         self.latency
             .set_threshold_ms(self.settings.latency_monitor_threshold);
+        self.acl.configure(&self.settings);
         self.renew_touch(self.time.now());
     }
 
@@ -423,6 +448,9 @@ impl Engine {
             outside.apply_setting(name, settings)
         })?;
         self.apply_settings();
+        if changed.contains(&"requirepass") {
+            self.acl.set_default_password(&self.settings.requirepass);
+        }
         if changed.contains(&"appendonly") && self.loading.is_none() {
             self.follow_appendonly(self.time.now());
         }
@@ -433,9 +461,13 @@ impl Engine {
     /// CONFIG REWRITE; the error is for the client.
     pub fn rewrite_settings(&mut self, extent: Extent) -> Result<(), String> {
         let Engine {
-            settings, outside, ..
+            settings,
+            outside,
+            acl,
+            ..
         } = self;
-        outside.rewrite_settings(settings, extent)
+        let users = settings.aclfile.is_none().then(|| acl.lines());
+        outside.rewrite_settings(settings, users.as_deref(), extent)
     }
 
     /// Writes a snapshot at once; the error is for the log.

@@ -145,6 +145,23 @@ impl PubSub {
         receivers
     }
 
+    /// Everything that anyone listens to, with whether it is a pattern and who listens.
+    pub fn subscriptions(&self) -> impl Iterator<Item = (&Bytes, bool, &Arc<Client>)> {
+        let channels = self.channels.iter().chain(&self.shard_channels);
+        let channels = channels.map(|(name, listeners)| (name, false, listeners));
+        let patterns = self
+            .patterns
+            .iter()
+            .map(|(name, listeners)| (name, true, listeners));
+        channels
+            .chain(patterns)
+            .flat_map(|(name, is_pattern, listeners)| {
+                listeners
+                    .values()
+                    .map(move |client| (name, is_pattern, client))
+            })
+    }
+
     /// Whether a message could reach anyone.
     pub fn is_silent(&self) -> bool {
         self.channels.is_empty() && self.patterns.is_empty()

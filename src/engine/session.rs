@@ -1,5 +1,6 @@
 //! What one connection is in the middle of: database, protocol, transaction.
 
+use super::acl::User;
 use super::client::{Client, client_flags};
 use super::followers::FollowTerms;
 use super::random::Random;
@@ -52,6 +53,8 @@ pub struct Session {
     pub db: usize,
     pub protocol: Protocol,
     pub authenticated: bool,
+    /// Who the connection acts as; the default user until it says otherwise.
+    pub user: Arc<User>,
     pub transaction: Option<Transaction>,
     /// The watched keys, with their database.
     pub watched: Vec<(usize, Box<[u8]>)>,
@@ -83,9 +86,10 @@ pub struct Session {
 
 impl Session {
     /// A fresh session of `client`.
-    pub fn new(client: Arc<Client>, authenticated: bool, random: Random) -> Self {
+    pub fn new(client: Arc<Client>, user: Arc<User>, authenticated: bool, random: Random) -> Self {
         Self {
             client,
+            user,
             db: 0,
             protocol: Protocol::Resp2,
             authenticated,
@@ -111,10 +115,18 @@ impl Session {
 
     /// The session of a script that this one runs: its user and database, nothing of its transaction.
     pub fn for_script(&mut self) -> Self {
-        let mut session = Self::new(self.client.clone(), true, self.random.fork());
+        let random = self.random.fork();
+        let mut session = Self::new(self.client.clone(), self.user.clone(), true, random);
         session.db = self.db;
         session.origin = Origin::Script;
         session
+    }
+
+    /// The connection acts as `user` from here on.
+    pub fn log_in(&mut self, user: Arc<User>) {
+        self.client.names().user = user.name().to_vec();
+        self.user = user;
+        self.authenticated = true;
     }
 
     /// Number of subscriptions of channels and patterns (shard channels are counted apart).

@@ -58,7 +58,12 @@ impl Outside for Nothing {
     fn cpu(&self) -> CpuTimes {
         CpuTimes::default()
     }
-    fn rewrite_settings(&mut self, _settings: &Settings, _extent: Extent) -> Result<(), String> {
+    fn rewrite_settings(
+        &mut self,
+        _settings: &Settings,
+        _users: Option<&[Vec<u8>]>,
+        _extent: Extent,
+    ) -> Result<(), String> {
         Ok(())
     }
     fn log(&mut self, _text: &str) {}
@@ -139,8 +144,8 @@ impl Simulation {
             random,
         );
         Simulation {
+            session: session(&engine, 1, session_random),
             engine,
-            session: session(1, session_random),
             table,
         }
     }
@@ -154,7 +159,7 @@ impl Simulation {
             .execute(&mut self.session, resolved, args, &mut reply, &mut now);
         if let Outcome::Block(command, block) = outcome {
             let random = self.session.random.fork();
-            let mut next = session(self.session.client.id.0 + 1, random);
+            let mut next = session(&self.engine, self.session.client.id.0 + 1, random);
             next.set_db(self.session.db);
             let waiting = std::mem::replace(&mut self.session, next);
             self.engine
@@ -164,8 +169,8 @@ impl Simulation {
     }
 }
 
-fn session(id: u64, random: Random) -> Session {
+fn session(engine: &Engine, id: u64, random: Random) -> Session {
     let nobody = String::new;
     let client = Client::new(ClientId(id), nobody(), nobody(), 0, Box::new(Nothing));
-    Session::new(Arc::new(client), true, random)
+    Session::new(Arc::new(client), engine.acl.default_user(), true, random)
 }

@@ -177,6 +177,14 @@ impl Categories {
         "scripting",
     ];
 
+    /// The category of that name, in any case.
+    pub fn find(name: &[u8]) -> Option<Self> {
+        let bit = Self::NAMES
+            .iter()
+            .position(|known| name.eq_ignore_ascii_case(known.as_bytes()))?;
+        Some(Self::from_bits_truncate(1 << bit))
+    }
+
     /// The names of the categories that are set, in order.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         Self::NAMES

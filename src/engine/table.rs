@@ -3,6 +3,7 @@
 //! Built once from the lists of the families; never changes afterwards, so it
 //! is shared by all threads without a lock.
 
+use super::acl::selector::ChannelUse;
 use super::spec::{Begin, Categories, CommandSpec, Find, Flags, Group, Run};
 use crate::resp::args::Args;
 use hashbrown::HashMap;
@@ -28,6 +29,7 @@ pub struct Command {
     pub flags: Flags,
     pub categories: Categories,
     pub lookup: Lookup,
+    pub channels: ChannelUse,
     pub subcommands: Vec<CommandId>,
     by_name: HashMap<Box<[u8]>, CommandId, foldhash::fast::RandomState>,
 }
@@ -125,6 +127,11 @@ impl CommandTable {
             flags,
             categories: spec.all_categories(),
             lookup: Lookup::of(spec),
+            channels: if parent.is_none() {
+                ChannelUse::of(spec.name)
+            } else {
+                ChannelUse::None
+            },
             subcommands: Vec::new(),
             by_name: HashMap::default(),
         });

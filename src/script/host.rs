@@ -40,7 +40,7 @@ pub trait ScriptHost {
     fn log(&mut self, level: LogLevel, message: &[u8]);
 
     /// Whether the script's user may run the command; `None` if there is no such
-    /// command or the number of arguments is wrong.
+    /// command.
     fn acl_check(&mut self, args: Args<'_>) -> Option<bool>;
 
     fn set_replication(&mut self, replication: Replication);

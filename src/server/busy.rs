@@ -2,9 +2,10 @@
 
 use super::Shared;
 use super::fiber::Killed;
-use crate::commands::connection::{greet, log_in};
+use crate::commands::connection::{Login, greet, log_in};
 use crate::commands::scripting::{RunningFunction, write_function_stats};
 use crate::engine::ScriptKind;
+use crate::engine::acl::{self, Refusal};
 use crate::engine::dispatch::refuse_transaction;
 use crate::engine::session::{Session, Transaction};
 use crate::engine::spec::Flags;
@@ -84,8 +85,30 @@ pub fn answer(
             return Answer::Done;
         }
     };
-    if !session.authenticated && !command.flags.contains(Flags::NO_AUTH) {
+    if !session.authenticated
+        && !command.flags.contains(Flags::NO_AUTH)
+        && !shared.acl.default_is_open()
+    {
         reply.error("NOAUTH Authentication required.");
+        return Answer::Done;
+    }
+    let login = Login {
+        args,
+        acl: &shared.acl,
+        now: shared.time.now(),
+    };
+    if let Err(denied) = session.user.check(command, args) {
+        let refusal = Refusal {
+            denied,
+            command,
+            args,
+            now: login.now,
+        };
+        let context = acl::top_context(session);
+        shared.acl.note_denied(session, context, &refusal);
+        refuse_transaction(session);
+        let text = acl::denial_text(&session.user, &refusal, false);
+        reply.error(&format!("NOPERM {text}"));
         return Answer::Done;
     }
     let mark = reply.len();
@@ -105,14 +128,8 @@ pub fn answer(
             shared.listeners.close();
             std::process::exit(0);
         }
-        "hello" => greet(
-            session,
-            reply,
-            args,
-            &shared.policy.values().password,
-            "master",
-        ),
-        "auth" => log_in(session, reply, args, &shared.policy.values().password),
+        "hello" => greet(session, reply, login, "master"),
+        "auth" => log_in(session, reply, login),
         "quit" => {
             session.close = true;
             reply.ok();

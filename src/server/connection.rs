@@ -116,12 +116,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         shared.clients.add(client.clone());
         stats::count(&shared.stats.connections_received, 1);
         let policy = shared.policy.values();
-        let authenticated = policy.password.is_empty();
+        let authenticated = shared.acl.default_is_open();
         let mut decoder = RequestDecoder::new();
         decoder.limits_mut().bulk_len_max = policy.bulk_len_max;
         decoder.limits_mut().authenticated = authenticated;
         let session = Box::new(Session::new(
             client.clone(),
+            shared.acl.default_user(),
             authenticated,
             shared.fork_random(),
         ));
@@ -638,7 +639,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let Some(session) = self.session.as_ref() else {
             return;
         };
-        self.decoder.limits_mut().authenticated = session.authenticated;
+        self.decoder.limits_mut().authenticated =
+            session.authenticated || self.shared.acl.default_is_open();
         if session.is_subscriber() != self.mailbox.subscriber.load(Relaxed) {
             self.mailbox
                 .subscriber

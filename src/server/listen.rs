@@ -342,7 +342,7 @@ fn refusal(shared: &Shared, local: bool) -> Option<&'static str> {
         return None;
     }
     let policy = shared.policy.values();
-    (policy.protected_mode && policy.password.is_empty()).then_some(PROTECTED)
+    (policy.protected_mode && shared.acl.default_needs_no_password()).then_some(PROTECTED)
 }
 
 async fn refuse<S: tokio::io::AsyncWrite + Unpin>(mut stream: S, shared: &Shared, text: &str) {

@@ -23,7 +23,9 @@ pub mod policy;
 pub mod signals;
 pub mod start;
 pub mod transfers;
+pub mod users;
 
+use crate::engine::acl::Acl;
 use crate::engine::client::ClientRegistry;
 use crate::engine::random::Random;
 use crate::engine::table::CommandTable;
@@ -46,6 +48,7 @@ pub struct Shared {
     engine: Arc<RwLock<Engine>>,
     pub table: &'static CommandTable,
     pub clients: Arc<ClientRegistry>,
+    pub acl: Arc<Acl>,
     pub stats: Arc<Stats>,
     pub time: Arc<dyn TimeSource>,
     pub policy: Arc<policy::ConnectionPolicy>,

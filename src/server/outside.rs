@@ -10,6 +10,7 @@ use super::listen::Listeners;
 use super::log;
 use super::policy::ConnectionPolicy;
 use super::transfers::{self, Transfers};
+use super::users;
 use crate::engine::time::Moment;
 use crate::engine::transfer::{Transfer, Transferred};
 use crate::engine::{
@@ -22,6 +23,7 @@ use crate::persist::disk::{Disk, RealDisk};
 use crate::settings::{Extent, Settings};
 use crate::store::keyspace::Store;
 use std::any::Any;
+use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
@@ -48,7 +50,6 @@ impl Outside for Process {
             | "client-query-buffer-limit"
             | "proto-max-bulk-len"
             | "protected-mode"
-            | "requirepass"
             | "tcp-keepalive" => self.policy.follow(settings),
             "port" => self.listeners.follow(settings, true).map_err(|error| {
                 tracing::warn!("{error}");
@@ -174,10 +175,29 @@ impl Outside for Process {
         }
     }
 
-    fn rewrite_settings(&mut self, settings: &Settings, extent: Extent) -> Result<(), String> {
+    fn rewrite_settings(
+        &mut self,
+        settings: &Settings,
+        users: Option<&[Vec<u8>]>,
+        extent: Extent,
+    ) -> Result<(), String> {
         settings
-            .rewrite_file(None, extent)
+            .rewrite_file(users, extent)
             .map_err(|error| error.wire_text())
+    }
+
+    fn read_users(&self, settings: &Settings) -> Result<Vec<u8>, String> {
+        users::read(settings)
+    }
+
+    fn write_users(&mut self, settings: &Settings, text: &[u8]) -> Result<(), String> {
+        users::write(settings, text)
+    }
+
+    fn fill_secret(&mut self, bytes: &mut [u8]) -> Result<(), String> {
+        std::fs::File::open("/dev/urandom")
+            .and_then(|mut source| source.read_exact(bytes))
+            .map_err(|error| error.to_string())
     }
 
     fn log(&mut self, text: &str) {

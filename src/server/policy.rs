@@ -17,7 +17,6 @@ pub struct ConnectionPolicy {
 /// A copy of the settings that matter here.
 #[derive(Clone, Debug)]
 pub struct PolicyValues {
-    pub password: Vec<u8>,
     pub protected_mode: bool,
     pub keepalive_s: u32,
     pub bulk_len_max: usize,
@@ -38,7 +37,6 @@ pub enum OutputClass {
 impl PolicyValues {
     fn of(settings: &Settings) -> Self {
         Self {
-            password: settings.requirepass.clone(),
             protected_mode: settings.protected_mode,
             keepalive_s: settings.tcp_keepalive,
             bulk_len_max: settings.proto_max_bulk_len.min(ARGUMENT_LEN_MAX),

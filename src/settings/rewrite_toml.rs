@@ -11,7 +11,7 @@ use std::ops::Range;
 pub(super) fn rewrite(
     settings: &Settings,
     existing: &[u8],
-    users: Option<&[String]>,
+    users: Option<&[Vec<u8>]>,
 ) -> Result<String, String> {
     let source = std::str::from_utf8(existing).map_err(|_| "the file is not UTF-8 text")?;
     let entries = entries(source).map_err(|(_, reason)| reason)?;
@@ -35,7 +35,12 @@ pub(super) fn rewrite(
     let old_users = entries
         .iter()
         .find(|entry| entry.key.eq_ignore_ascii_case("user"));
-    let user_list = texts(users.unwrap_or_default().iter().map(String::as_str));
+    let mut users_text = Vec::new();
+    for line in users.unwrap_or_default() {
+        let line = std::str::from_utf8(line).map_err(|_| "a user's rules are not UTF-8 text")?;
+        users_text.push(line.strip_prefix("user ").unwrap_or(line));
+    }
+    let user_list = texts(users_text.into_iter());
     match old_users {
         Some(entry) => edits.push((entry.value_span.clone(), user_list)),
         None if users.is_some_and(|users| !users.is_empty()) => {

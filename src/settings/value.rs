@@ -395,7 +395,7 @@ pub(super) fn path_value(path: &Path) -> Value {
 }
 
 /// The system's words for an error, without the number that Rust adds.
-pub(super) fn os_reason(error: &std::io::Error) -> String {
+pub fn os_reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     match text.find(" (os error") {
         Some(end) => text[..end].to_string(),

@@ -3,6 +3,7 @@
 //! They meet the server as a client does, over real sockets.  What one family of commands answers is held by its
 //! transcripts (tests/transcripts), and by the comparison with a real server.
 
+mod access;
 mod command_docs;
 mod command_info;
 mod debug;

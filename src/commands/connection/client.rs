@@ -1,10 +1,11 @@
 //! CLIENT: looking at connections and changing them.
 
 use super::hello::{BAD_NAME, is_plain};
-use super::listing::{self, Filter, Kind};
+use super::listing::{Filter, Kind};
 use crate::engine::PauseKind;
 use crate::engine::blocking::{TimeoutReply, Waiting};
 use crate::engine::client::{ClientId, client_flags};
+use crate::engine::client_line;
 use crate::engine::ctx::{ControlCtx, ReadCtx};
 use crate::engine::session::ReplyMode;
 use crate::engine::spec::{Categories, CommandSpec, Flags, Group, Handled, Run};
@@ -277,7 +278,7 @@ fn client_setinfo(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
 }
 
 fn client_info(ctx: &mut ReadCtx<'_>, _args: Args<'_>) -> Handled {
-    let mut line = listing::describe(&ctx.session.client, ctx.engine(), ctx.now);
+    let mut line = client_line::describe(&ctx.session.client, ctx.engine().table, ctx.now);
     line.push(b'\n');
     ctx.reply.verbatim("txt", &line);
     Ok(())
@@ -304,7 +305,7 @@ fn client_list(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
     }
     let mut text = Vec::new();
     for client in clients {
-        text.extend_from_slice(&listing::describe(&client, ctx.engine(), ctx.now));
+        text.extend_from_slice(&client_line::describe(&client, ctx.engine().table, ctx.now));
         text.push(b'\n');
     }
     ctx.reply.verbatim("txt", &text);
@@ -316,7 +317,7 @@ fn client_kill(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
     let filter = if old_form {
         Filter::address(args.arg(2))
     } else {
-        Filter::parse(args.from(2), ctx.session.client.id)?
+        Filter::parse(args.from(2), ctx.session.client.id, &ctx.engine.acl)?
     };
     let mut killed = 0;
     for client in ctx.engine.clients.all() {

@@ -1,9 +1,11 @@
 //! Who the client is: AUTH, HELLO, RESET.
 
+use crate::engine::acl::{Acl, DEFAULT_USER};
 use crate::engine::client::{ClientId, client_flags};
 use crate::engine::ctx::ControlCtx;
 use crate::engine::session::{ReplyMode, Session};
 use crate::engine::spec::{Categories, CommandSpec, Flags, Group, Handled, Run};
+use crate::engine::time::Moment;
 use crate::resp::args::Args;
 use crate::resp::error::CommandError;
 use crate::resp::number::parse_i64;
@@ -70,55 +72,53 @@ pub const COMMANDS: &[CommandSpec] = &[
 const WRONG_PASSWORD: CommandError =
     CommandError::Text("WRONGPASS invalid username-password pair or user is disabled.");
 
-/// Compares without telling by the time it takes where the texts differ.
-fn same_secret(given: &[u8], wanted: &[u8]) -> bool {
-    let differing = given
-        .iter()
-        .zip(wanted)
-        .fold(0, |differing, (a, b)| differing | (a ^ b));
-    given.len() == wanted.len() && differing == 0
+/// Makes the session that of the user whose password this is; what fails is logged.
+fn become_user(session: &mut Session, login: &Login<'_>, name: &[u8], password: &[u8]) -> Handled {
+    match login.acl.authenticate(name, password) {
+        Some(user) => {
+            session.log_in(user);
+            Ok(())
+        }
+        None => {
+            login
+                .acl
+                .note_bad_login(session, login.args, name, login.now);
+            Err(WRONG_PASSWORD)
+        }
+    }
 }
 
-/// Checks a user's password; without a configured one, the default user takes any.
-fn check_password(user: &[u8], given: &[u8], password: &[u8]) -> Handled {
-    if user == b"default" && (password.is_empty() || same_secret(given, password)) {
-        return Ok(());
-    }
-    Err(WRONG_PASSWORD)
+/// A request to log in, and what it is held against.
+#[derive(Clone, Copy)]
+pub struct Login<'a> {
+    pub args: Args<'a>,
+    pub acl: &'a Acl,
+    pub now: Moment,
 }
 
 fn auth(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
-    let password = ctx.settings().requirepass.clone();
-    let handled = log_in(ctx.session, ctx.reply, args, &password);
-    count_refusal(ctx, &handled);
-    handled
-}
-
-fn count_refusal(ctx: &ControlCtx<'_>, handled: &Handled) {
-    if *handled == Err(WRONG_PASSWORD) {
-        crate::engine::stats::count(&ctx.engine.stats.acl_denied_auth, 1);
-    }
+    let login = Login {
+        args,
+        acl: &ctx.engine.acl,
+        now: ctx.now,
+    };
+    log_in(ctx.session, ctx.reply, login)
 }
 
 /// AUTH, also where the engine is out of reach.
-pub fn log_in(
-    session: &mut Session,
-    reply: &mut Reply,
-    args: Args<'_>,
-    password: &[u8],
-) -> Handled {
+pub fn log_in(session: &mut Session, reply: &mut Reply, login: Login<'_>) -> Handled {
+    let args = login.args;
     match args.len() {
-        2 if password.is_empty() => {
+        2 if login.acl.default_needs_no_password() => {
             return Err(CommandError::Text(
                 "ERR AUTH <password> called without any password configured for the default user. Are you sure your \
                  configuration is correct?",
             ));
         }
-        2 => check_password(b"default", args.arg(1), password)?,
-        3 => check_password(args.arg(1), args.arg(2), password)?,
+        2 => become_user(session, &login, DEFAULT_USER, args.arg(1))?,
+        3 => become_user(session, &login, args.arg(1), args.arg(2))?,
         _ => return Err(CommandError::Syntax),
     }
-    session.authenticated = true;
     reply.ok();
     Ok(())
 }
@@ -132,25 +132,22 @@ pub const BAD_NAME: CommandError =
     CommandError::Text("ERR Client names cannot contain spaces, newlines or special characters.");
 
 fn hello(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
-    let password = ctx.settings().requirepass.clone();
     let role = if ctx.engine.read_only_replica {
         "replica"
     } else {
         "master"
     };
-    let handled = greet(ctx.session, ctx.reply, args, &password, role);
-    count_refusal(ctx, &handled);
-    handled
+    let login = Login {
+        args,
+        acl: &ctx.engine.acl,
+        now: ctx.now,
+    };
+    greet(ctx.session, ctx.reply, login, role)
 }
 
 /// HELLO, also where the engine is out of reach.
-pub fn greet(
-    session: &mut Session,
-    reply: &mut Reply,
-    args: Args<'_>,
-    password: &[u8],
-    role: &str,
-) -> Handled {
+pub fn greet(session: &mut Session, reply: &mut Reply, login: Login<'_>, role: &str) -> Handled {
+    let args = login.args;
     let mut protocol = None;
     if let Some(version) = args.get(1) {
         let version = parse_i64(version).ok_or(CommandError::Text(
@@ -184,10 +181,9 @@ pub fn greet(
         }
     }
     if let Some((user, given)) = credentials {
-        check_password(user, given, password)?;
-        session.authenticated = true;
+        become_user(session, &login, user, given)?;
     }
-    if !session.authenticated {
+    if !session.authenticated && !login.acl.default_is_open() {
         return Err(CommandError::Text(
             "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> \
              <pass> option can be used to authenticate the client and select the RESP protocol version at the same time",
@@ -232,7 +228,10 @@ fn write_greeting(session: &Session, reply: &mut Reply, role: &str) {
 
 /// Ends whatever the session is in the middle of.
 fn reset_session(ctx: &mut ControlCtx<'_>) {
-    let needs_password = !ctx.settings().requirepass.is_empty();
+    let (user, open) = (
+        ctx.engine.acl.default_user(),
+        ctx.engine.acl.default_is_open(),
+    );
     let id = ctx.session.client.id;
     ctx.engine.unwatch(ctx.session);
     ctx.engine.unsubscribe_all(ctx.session);
@@ -242,7 +241,8 @@ fn reset_session(ctx: &mut ControlCtx<'_>) {
     session.set_db(0);
     session.set_protocol(Protocol::Resp2);
     session.reply_mode = ReplyMode::On;
-    session.authenticated = !needs_password;
+    session.log_in(user);
+    session.authenticated = open;
     let client = &session.client;
     client.set_flag(
         client_flags::MONITOR | client_flags::NO_EVICT | client_flags::NO_TOUCH,

@@ -5,7 +5,7 @@ mod hello;
 mod listing;
 
 pub use client::COMMANDS as CLIENT_COMMANDS;
-pub use hello::{COMMANDS as HELLO_COMMANDS, greet, log_in};
+pub use hello::{COMMANDS as HELLO_COMMANDS, Login, greet, log_in};
 
 use crate::engine::ctx::ReadCtx;
 use crate::engine::spec::{Categories, CommandSpec, Flags, Group, Handled, Run};

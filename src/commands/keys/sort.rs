@@ -1,9 +1,10 @@
 //! SORT and SORT_RO: the elements of a list, set or sorted set in order, also by the values of other keys.
 
 use crate::commands::lists;
+use crate::engine::Engine;
 use crate::engine::ctx::{ReadCtx, WriteCtx};
 use crate::engine::notify::EventClass;
-use crate::engine::session::Origin;
+use crate::engine::session::{Origin, Session};
 use crate::engine::spec::{
     Begin, Categories, CommandSpec, Find, Flags, Group, Handled, KeyFlags, KeySpec, Run,
 };
@@ -73,6 +74,22 @@ pub const COMMANDS: &[CommandSpec] = &[
     },
 ];
 
+const BY_DENIED: CommandError =
+    CommandError::Text("ERR BY option of SORT denied due to insufficient ACL permissions.");
+
+const GET_DENIED: CommandError =
+    CommandError::Text("ERR GET option of SORT denied due to insufficient ACL permissions.");
+
+/// Whether the call may read any key; which ones it will read, its words do not tell.
+fn reads_all(engine: &Engine, session: &Session, args: Args<'_>) -> bool {
+    let user = &session.user;
+    user.is_unrestricted()
+        || engine
+            .table
+            .resolve(args)
+            .is_ok_and(|command| user.may_read_all(command, args))
+}
+
 /// The options of one call.
 #[derive(Default)]
 struct Options<'a> {
@@ -87,7 +104,8 @@ struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    fn parse(args: Args<'a>, may_store: bool) -> Result<Self, CommandError> {
+    /// Reads the options. Only who `reads_all` keys may have them name keys by the sorted elements.
+    fn parse(args: Args<'a>, may_store: bool, reads_all: bool) -> Result<Self, CommandError> {
         let mut options = Self::default();
         let mut words = args.iter();
         while let Some(word) = words.next() {
@@ -108,8 +126,16 @@ impl<'a> Options<'a> {
                 b"by" if words.len() >= 1 => {
                     options.by = words.next();
                     options.unsorted = options.by.is_some_and(|pattern| !pattern.contains(&b'*'));
+                    if !options.unsorted && !reads_all {
+                        return Err(BY_DENIED);
+                    }
                 }
-                b"get" if words.len() >= 1 => options.get.extend(words.next()),
+                b"get" if words.len() >= 1 => {
+                    if !reads_all {
+                        return Err(GET_DENIED);
+                    }
+                    options.get.extend(words.next());
+                }
                 _ => return Err(CommandError::Syntax),
             }
         }
@@ -118,7 +144,8 @@ impl<'a> Options<'a> {
 }
 
 fn sort(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
-    let options = Options::parse(args.from(2), true)?;
+    let reads_all = reads_all(ctx.engine(), ctx.session, args);
+    let options = Options::parse(args.from(2), true, reads_all)?;
     if matches!(ctx.value(args.arg(1)), Some(ValueRef::SortedSet(_))) {
         // Redis sorts a board only in its big form, and leaves it so.
         ctx.update(args.arg(1), |board: &mut SortedSet, _| board.outgrow())?;
@@ -156,7 +183,8 @@ fn sort(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
 }
 
 fn sort_ro(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
-    let options = Options::parse(args.from(2), false)?;
+    let reads_all = reads_all(ctx.engine(), ctx.session, args);
+    let options = Options::parse(args.from(2), false, reads_all)?;
     let from_script = ctx.session.origin == Origin::Script;
     let sorted = sorted(
         ctx.db(),

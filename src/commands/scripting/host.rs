@@ -2,6 +2,7 @@
 
 use crate::engine::ctx::ControlCtx;
 use crate::engine::session::Session;
+use crate::engine::table::ResolveError;
 use crate::engine::{RunningScript, ScriptKind};
 use crate::resp::args::Args;
 use crate::resp::reply::Reply;
@@ -87,7 +88,14 @@ impl ScriptHost for Host<'_, '_> {
     }
 
     fn acl_check(&mut self, args: Args<'_>) -> Option<bool> {
-        self.ctx.engine.table.resolve(args).ok().map(|_| true)
+        let table = self.ctx.engine.table;
+        let command = match table.resolve(args) {
+            Ok(command) => command,
+            // How many words there are is no question of permission.
+            Err(ResolveError::Arity(id)) => table.get(id),
+            Err(ResolveError::Unknown | ResolveError::UnknownSubcommand(_)) => return None,
+        };
+        Some(self.ctx.session.user.check(command, args).is_ok())
     }
 
     fn set_replication(&mut self, replication: Replication) {

@@ -337,37 +337,6 @@ fn command_list(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
     Ok(())
 }
 
-/// What a call does with its keys, where that depends on its options.
-fn flags_in(command: &CommandSpec, keys: &KeySpec, call: Args<'_>) -> KeyFlags {
-    let read_and_write = KeyFlags::RW.union(KeyFlags::ACCESS.union(KeyFlags::UPDATE));
-    match command.name {
-        "set" if call.from(3).iter().any(|word| is_word(word, b"GET")) => read_and_write,
-        "set" => KeyFlags::OW.union(KeyFlags::UPDATE),
-        "bitfield" if only_reads_fields(call.from(2)) => KeyFlags::RO.union(KeyFlags::ACCESS),
-        "bitfield" => read_and_write,
-        _ => keys.flags,
-    }
-}
-
-fn only_reads_fields(mut operations: Args<'_>) -> bool {
-    while let Some(word) = operations.get(0) {
-        let len = match word {
-            _ if is_word(word, b"GET") => 3,
-            _ if is_word(word, b"OVERFLOW") => 2,
-            _ => return false,
-        };
-        if operations.len() < len {
-            return false;
-        }
-        operations = operations.from(len);
-    }
-    true
-}
-
-fn is_word(word: &[u8], expected: &[u8]) -> bool {
-    word.eq_ignore_ascii_case(expected)
-}
-
 const INVALID_ARGUMENTS: &str = "ERR Invalid arguments specified for command";
 
 /// The keys of the call that follows the subcommand, with their flags.
@@ -410,11 +379,13 @@ fn keys_of<'a>(
         let optional = matches!(spec.begin, Begin::Keyword(..));
         let before = found.len();
         let walked = keys::for_each_position(spec, call, |position| {
-            found.push((call.arg(position), flags_in(command.spec, spec, call)))
+            found.push((call.arg(position), keys::flags_in(command, spec, call)))
         });
         fits &= (walked && found.len() > before) || !known || optional;
     }
-    keys::for_each_hidden_key(command, call, |key, flags| found.push((key, flags)));
+    found.extend(
+        keys::hidden_key(command, call).map(|(position, flags)| (call.arg(position), flags)),
+    );
     if command.flags.contains(Flags::NO_MANDATORY_KEYS) {
         return Ok(if fits { found } else { Vec::new() });
     }

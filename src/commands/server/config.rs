@@ -117,13 +117,9 @@ fn config_set(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
         protected_allowed: allows(ctx.settings().enable_protected_configs, local),
         loading: ctx.engine.loading.is_some(),
     };
-    let changed = ctx.engine.set_settings(&pairs, access).map_err(|error| {
+    ctx.engine.set_settings(&pairs, access).map_err(|error| {
         CommandError::Owned(String::from_utf8_lossy(&error.wire_text()).into_owned())
     })?;
-    if changed.contains(&"requirepass") {
-        // Whoever is connected stays in, as in Redis.
-        ctx.session.authenticated = true;
-    }
     ctx.reply.ok();
     Ok(())
 }

@@ -283,7 +283,8 @@ fn replay_session(engine: &mut Engine) -> Session {
         now_ms,
         Box::new(Nobody),
     );
-    let mut session = Session::new(Arc::new(client), true, engine.random.fork());
+    let user = engine.acl.default_user();
+    let mut session = Session::new(Arc::new(client), user, true, engine.random.fork());
     session.origin = Origin::Replay;
     session
 }

@@ -18,19 +18,22 @@ pub(super) const ACCESS: Section = Section {
             "",
             "File with one user a line; excludes `user` in this file.",
         )
-        .at_start(),
+        .at_start()
+        .used(|f, v| f.aclfile = v.optional_path()),
         Spec::choice(
             "acl-pubsub-default",
             AclPubsubDefault::NAMES,
             "resetchannels",
             "Channels of a new user: allchannels or resetchannels (none).",
-        ),
+        )
+        .used(|f, v| f.acl_pubsub_default = AclPubsubDefault::from_name(v.choice())),
         Spec::integer(
             "acllog-max-len",
             (0, LONG_MAX),
             "128",
             "Entries of ACL LOG.",
-        ),
+        )
+        .used(|f, v| f.acllog_max_len = v.number()),
         Spec::choice(
             "enable-protected-configs",
             ProtectedAction::NAMES,

@@ -299,6 +299,16 @@ fn streams_and_more_answer_as_the_real_server_in_resp3() {
 }
 
 #[test]
+fn users_answer_as_the_real_server() {
+    run(&["acl"], Protocol::Resp2);
+}
+
+#[test]
+fn users_answer_as_the_real_server_in_resp3() {
+    run(&["acl", "string"], Protocol::Resp3);
+}
+
+#[test]
 fn transactions_answer_as_the_real_server() {
     run(&["multi", "zset"], Protocol::Resp2);
 }

@@ -2,6 +2,7 @@
 //!
 //! A new family is a file with a `FAMILY` and a line in [`ALL`].
 
+pub mod acl;
 pub mod bitmap;
 pub mod geo;
 pub mod hash;
@@ -36,4 +37,5 @@ pub const ALL: &[Family] = &[
     geo::FAMILY,
     hyperloglog::FAMILY,
     stream::FAMILY,
+    acl::FAMILY,
 ];
