@@ -106,6 +106,19 @@ pub const SCRIPT_MEMORY_BYTES_MAX: usize = 512 * 1024 * 1024;
 /// making coroutines is looked at too, so many that the looks cost nothing measurable.
 pub const SCRIPT_HOOK_INSTRUCTIONS: i32 = 1000;
 
+/// Milliseconds after which a script comes to a pause point however few instructions it ran: one
+/// instruction may copy or compare a hundred megabytes, and one command may take as long.
+pub const SCRIPT_PAUSE_MS_MAX: u64 = 10;
+
+/// Bytes of one allocation of a script from which on its time counts like that of instructions.
+pub const SCRIPT_ALLOCATION_BYTES_LONG: usize = 64 * 1024;
+
+/// Bytes of source that the compiler gets at a time: between two pieces it can be ended.
+pub const SCRIPT_SOURCE_PIECE_BYTES: usize = 16 * 1024;
+
+/// Bytes of one line that a script writes to the server's log.
+pub const SCRIPT_LOG_BYTES_MAX: usize = 1024 * 1024;
+
 /// Instructions between two pause points, about half a millisecond of work.
 pub const SCRIPT_PAUSE_INSTRUCTIONS: i64 = 100_000;
 

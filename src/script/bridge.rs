@@ -3,7 +3,7 @@
 use super::convert::push_reply;
 use super::host::{LogLevel, Replication};
 use super::vm::{Lua, NUMBER, Outcome, Raised, STRING, TABLE};
-use crate::limits::{SCRIPT_BUFFER_KEPT_MAX, SCRIPT_CALL_BYTES_MAX};
+use crate::limits::{SCRIPT_BUFFER_KEPT_MAX, SCRIPT_CALL_BYTES_MAX, SCRIPT_LOG_BYTES_MAX};
 use crate::resp::number::write_script_number;
 use crate::resp::{OwnedArgs, Protocol};
 
@@ -148,6 +148,7 @@ fn run_command(lua: Lua, on_error: OnError) -> Outcome {
             b"ERR the reply is nested too deeply for a script",
         );
     }
+    runtime.command_ran(lua)?;
     if is_error && on_error == OnError::Raise {
         return Err(Raised);
     }
@@ -233,7 +234,8 @@ fn log(lua: Lua) -> Outcome {
             if index > 2 {
                 message.push(b' ');
             }
-            message.extend_from_slice(part);
+            let left = SCRIPT_LOG_BYTES_MAX.saturating_sub(message.len());
+            message.extend_from_slice(&part[..part.len().min(left)]);
         }
     }
     // SAFETY: the reference ends with the call.

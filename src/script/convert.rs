@@ -184,6 +184,15 @@ impl Place {
 }
 
 fn write_value(lua: Lua, out: &mut Reply, place: Place) -> Outcome {
+    // A table may name one long string any number of times.
+    let len = if lua.kind(-1) == STRING {
+        lua.raw_len(-1)
+    } else {
+        0
+    };
+    if out.len() - place.start + len > SCRIPT_REPLY_BYTES_MAX {
+        return Err(lua.plain_error(b"the reply of the script is too big"));
+    }
     if write_simple(lua, out) {
         return Ok(0);
     }
@@ -234,9 +243,6 @@ fn write_table(lua: Lua, out: &mut Reply, place: Place) -> Outcome {
         out.error("ERR reached lua stack limit");
         lua.pop(1);
         return Ok(0);
-    }
-    if out.len() - place.start > SCRIPT_REPLY_BYTES_MAX {
-        return Err(lua.plain_error(b"the reply of the script is too big"));
     }
     lua.runtime().spend(lua, 10)?;
     resolve(lua, -1);

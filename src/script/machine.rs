@@ -96,6 +96,9 @@ pub struct Compiled {
     pub uses_arguments: bool,
 }
 
+/// What a script is told that used all of its memory.
+const NO_MEMORY: &[u8] = b"ERR not enough memory";
+
 /// The stack slot of the error handler while something runs.
 const HANDLER: i32 = 1;
 
@@ -225,8 +228,8 @@ impl Machine {
         let result = result.map_err(|_| self.describe_error());
         lua.set_top(0);
         self.runtime.request.set(ptr::null());
-        let (was_ended, panic) = self.runtime.end();
-        if was_ended {
+        let (is_hook_changed, panic) = self.runtime.end();
+        if is_hook_changed {
             set_hook(self.state, SCRIPT_HOOK_INSTRUCTIONS);
         }
         self.collect_garbage();
@@ -283,11 +286,18 @@ impl Machine {
         lua.insert(-2);
         let described = lua.protected_call(1, 0, 0).is_ok();
         match self.runtime.failure.take() {
-            Some(error) if described => error,
+            // An end told while Lua took memory looks to it as if there was none.
+            Some(error)
+                if described
+                    && !(self.runtime.activity() == Activity::Ending
+                        && error.message == NO_MEMORY) =>
+            {
+                error
+            }
             _ => ScriptError {
                 message: match self.runtime.activity() {
                     Activity::Ending => self.runtime.last_words().to_vec(),
-                    _ => b"ERR not enough memory".to_vec(),
+                    _ => NO_MEMORY.to_vec(),
                 },
                 ..ScriptError::default()
             },

@@ -6,6 +6,7 @@ use std::ffi::c_void;
 use std::ptr;
 
 use super::runtime::Runtime;
+use crate::limits::SCRIPT_ALLOCATION_BYTES_LONG;
 
 /// What Lua aligns its objects to.
 const ALIGN: usize = 8;
@@ -59,7 +60,8 @@ pub unsafe extern "C" fn allocate(
     new_len: usize,
 ) -> *mut c_void {
     // SAFETY: the runtime outlives the state and is only shared.
-    let memory = unsafe { &(*data.cast::<Runtime>()).memory };
+    let runtime = unsafe { &*data.cast::<Runtime>() };
+    let memory = &runtime.memory;
     let used = memory.used.get();
     if new_len == 0 {
         if !block.is_null() {
@@ -77,6 +79,9 @@ pub unsafe extern "C" fn allocate(
     let old_len = if block.is_null() { 0 } else { old_len };
     let new_used = used - old_len + new_len;
     if new_len > old_len && new_used > memory.limit || new_len > isize::MAX as usize - ALIGN {
+        return ptr::null_mut();
+    }
+    if new_len > old_len.max(SCRIPT_ALLOCATION_BYTES_LONG) && !runtime.may_allocate(new_len) {
         return ptr::null_mut();
     }
     // SAFETY: sizes are not zero and not above isize::MAX; the block was made here.

@@ -12,7 +12,10 @@ use super::host::{ScriptHost, Verdict};
 use super::memory::Memory;
 use super::random::Random;
 use super::vm::{Lua, Raised, lua_State};
-use crate::limits::{SCRIPT_BUFFER_KEPT_MAX, SCRIPT_HOOK_INSTRUCTIONS, SCRIPT_PAUSE_INSTRUCTIONS};
+use crate::limits::{
+    SCRIPT_BUFFER_KEPT_MAX, SCRIPT_HOOK_INSTRUCTIONS, SCRIPT_PAUSE_INSTRUCTIONS,
+    SCRIPT_PAUSE_MS_MAX,
+};
 use crate::resp::{OwnedArgs, Protocol, Reply};
 
 /// What the machine is doing.
@@ -25,6 +28,23 @@ pub enum Activity {
     Loading,
     /// Whatever runs must end; it may not catch that.
     Ending,
+}
+
+/// Commands of a script between two looks at the time.
+const COMMANDS_PER_LOOK: u8 = 8;
+
+/// Bytes of a big block whose filling takes about as long as an instruction.
+const BYTES_PER_INSTRUCTION: i64 = 32;
+
+/// A clock that is cheap to read and goes in steps of some milliseconds: it only measures how long work takes.
+fn coarse_ms() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the place is valid; should the call fail, it stays zero.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &mut time) };
+    time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000
 }
 
 /// The most read-only tables that a sandbox makes.
@@ -59,6 +79,12 @@ pub struct Runtime {
     activity: Cell<Activity>,
     /// Instructions, or work worth as much, until the next pause point.
     budget: Cell<i64>,
+    /// When the script was last at a pause point, in the milliseconds of a coarse clock; 0 if nobody looked yet.
+    paused_ms: Cell<u64>,
+    /// Commands that the script called, to look at the time now and then.
+    commands: Cell<u8>,
+    /// The hook was set to fire at the next instruction, for a collection.
+    hurries: Cell<bool>,
     host: Cell<Option<NonNull<dyn ScriptHost>>>,
     /// The error of a script that was told to end.
     last_words: Cell<&'static [u8]>,
@@ -85,6 +111,9 @@ impl Runtime {
             main_thread: Cell::new(ptr::null_mut()),
             activity: Cell::new(Activity::Idle),
             budget: Cell::new(0),
+            paused_ms: Cell::new(0),
+            commands: Cell::new(0),
+            hurries: Cell::new(false),
             host: Cell::new(None),
             last_words: Cell::new(b"ERR internal error"),
             panic: Cell::new(None),
@@ -118,16 +147,18 @@ impl Runtime {
         self.host.set(Some(host));
         self.activity.set(activity);
         self.budget.set(SCRIPT_PAUSE_INSTRUCTIONS);
+        self.paused_ms.set(0);
         self.protocol.set(Protocol::Resp2);
         self.json.take();
         self.collector_settings.set([200; 2]);
     }
 
-    /// Takes the host away and says what stopped the script for good: whether it was
-    /// told to end, and a panic that waits to go on.
+    /// Takes the host away and says what is left of the script: whether the hook fires at
+    /// another pace than usual, and a panic that waits to go on.
     pub fn end(&self) -> (bool, Option<Box<dyn Any + Send>>) {
         self.host.set(None);
         let ended = self.activity.replace(Activity::Idle) == Activity::Ending;
+        let ended = self.hurries.take() || ended;
         let args = self.args.take();
         if args.memory_bytes() <= SCRIPT_BUFFER_KEPT_MAX {
             self.args.set(args);
@@ -189,7 +220,58 @@ impl Runtime {
             lua.collect_all();
             self.memory.collected();
         }
-        self.spend(lua, i64::from(SCRIPT_HOOK_INSTRUCTIONS))
+        if self.hurries.get() && lua.is_thread(self.main_thread.get()) {
+            self.hurries.set(false);
+            lua.hook_as_usual();
+        }
+        self.work(lua, i64::from(SCRIPT_HOOK_INSTRUCTIONS))
+    }
+
+    /// As [`Runtime::spend`], for a bundle of work: looks at the time too.
+    pub fn work(&self, lua: Lua, cost: i64) -> Result<(), Raised> {
+        if self.is_late() {
+            return self.pause(lua);
+        }
+        self.spend(lua, cost)
+    }
+
+    /// A command was run. May raise (memory).
+    #[inline]
+    pub fn command_ran(&self, lua: Lua) -> Result<(), Raised> {
+        let commands = self.commands.get().wrapping_add(1);
+        self.commands.set(commands);
+        if commands % COMMANDS_PER_LOOK == 0 && self.is_late() {
+            return self.pause(lua);
+        }
+        Ok(())
+    }
+
+    /// Whether the script was for long at no pause point.
+    fn is_late(&self) -> bool {
+        let now_ms = coarse_ms();
+        let paused_ms = self.paused_ms.get();
+        if paused_ms == 0 {
+            self.paused_ms.set(now_ms);
+            return false;
+        }
+        now_ms.saturating_sub(paused_ms) > SCRIPT_PAUSE_MS_MAX
+    }
+
+    /// Lua takes a big block. The script may be suspended here, in the middle of an instruction: nobody else uses
+    /// the machine meanwhile. False refuses the block, because the script is to end.
+    pub fn may_allocate(&self, len: usize) -> bool {
+        if self.activity.get() == Activity::Ending {
+            return true;
+        }
+        if self.memory.wants_collection() && !self.hurries.replace(true) {
+            super::vm::set_hook(self.main_thread.get(), 1);
+        }
+        self.budget
+            .set(self.budget.get() - len as i64 / BYTES_PER_INSTRUCTION);
+        if self.budget.get() > 0 && !self.is_late() {
+            return true;
+        }
+        self.ask_host() == Verdict::Continue
     }
 
     /// Work of `cost` instructions was or will be done. May raise (memory).
@@ -205,6 +287,16 @@ impl Runtime {
 
     #[cold]
     fn pause(&self, lua: Lua) -> Result<(), Raised> {
+        if self.ask_host() == Verdict::Continue {
+            return Ok(());
+        }
+        lua.stop_soon();
+        super::bridge::push_error_table(lua, self.last_words.get());
+        Err(Raised)
+    }
+
+    /// The pause point itself. From its refusal on the script is ending.
+    fn ask_host(&self) -> Verdict {
         self.budget.set(SCRIPT_PAUSE_INSTRUCTIONS);
         let activity = self.activity.get();
         // SAFETY: the reference ends with the call.
@@ -213,19 +305,16 @@ impl Runtime {
             Some(_) => Verdict::Kill,
             None => Verdict::Continue,
         };
-        if verdict == Verdict::Continue {
-            return Ok(());
-        }
-        if activity != Activity::Ending {
+        self.paused_ms.set(coarse_ms());
+        if verdict == Verdict::Kill && activity != Activity::Ending {
             self.last_words.set(if activity == Activity::Loading {
                 b"ERR FUNCTION LOAD timeout"
             } else {
                 b"ERR Script killed by user with SCRIPT KILL..."
             });
+            self.activity.set(Activity::Ending);
+            super::vm::set_hook(self.main_thread.get(), 1);
         }
-        self.activity.set(Activity::Ending);
-        lua.stop_soon();
-        super::bridge::push_error_table(lua, self.last_words.get());
-        Err(Raised)
+        verdict
     }
 }

@@ -21,6 +21,7 @@ use mlua::ffi;
 pub use mlua::ffi::lua_State;
 
 use super::runtime::Runtime;
+use crate::limits::{SCRIPT_HOOK_INSTRUCTIONS, SCRIPT_SOURCE_PIECE_BYTES};
 
 pub const NIL: c_int = ffi::LUA_TNIL;
 pub const BOOLEAN: c_int = ffi::LUA_TBOOLEAN;
@@ -305,6 +306,11 @@ impl Lua {
         unsafe { ffi::lua_gettable_(self.0, object) }
     }
 
+    /// Whether the value at one index is less than that at another, with metamethods. May raise.
+    pub fn is_less(self, left: c_int, right: c_int) -> bool {
+        unsafe { ffi::lua_lessthan(self.0, left, right) != 0 }
+    }
+
     pub fn raw_len(self, index: c_int) -> usize {
         unsafe { ffi::lua_objlen(self.0, index) }
     }
@@ -380,7 +386,7 @@ impl Lua {
             source: &'a [u8],
         }
         unsafe extern "C-unwind" fn read(
-            _: *mut lua_State,
+            raw: *mut lua_State,
             data: *mut c_void,
             len: *mut usize,
         ) -> *const std::ffi::c_char {
@@ -389,8 +395,16 @@ impl Lua {
             let piece = if std::mem::take(&mut pieces.guard) {
                 &b" "[..]
             } else {
-                std::mem::take(&mut pieces.source)
+                let len = pieces.source.len().min(SCRIPT_SOURCE_PIECE_BYTES);
+                let (piece, rest) = pieces.source.split_at(len);
+                pieces.source = rest;
+                piece
             };
+            let lua = Lua(raw);
+            if lua.runtime().work(lua, piece.len() as i64).is_err() {
+                // SAFETY: the error value is on top, and nothing here owns anything.
+                unsafe { ffi::lua_error(raw) }
+            }
             // SAFETY: Lua passes a valid place for the length.
             unsafe { *len = piece.len() };
             piece.as_ptr().cast()
@@ -577,6 +591,15 @@ impl Lua {
     pub fn stop_soon(self) {
         set_hook(self.0, 1);
         set_hook(self.runtime().main_thread(), 1);
+    }
+
+    pub fn is_thread(self, thread: *mut lua_State) -> bool {
+        self.0 == thread
+    }
+
+    /// The count hook of this thread fires at its usual pace again.
+    pub fn hook_as_usual(self) {
+        set_hook(self.0, SCRIPT_HOOK_INSTRUCTIONS);
     }
 
     /// What the function `level` frames up is and where it stands; `None` beyond

@@ -2,8 +2,7 @@
 //! long without the script's budget noticing.
 
 use crate::script::bridge::set_function;
-use crate::script::sandbox::{check_writable, resolve};
-use crate::script::vm::{FUNCTION, Lua, NIL, NONE, Outcome, TABLE};
+use crate::script::vm::{Lua, NIL, NONE, Outcome, TABLE};
 
 /// Beyond so many values the stack of a C function is too small anyway (Lua: LUAI_MAXCSTACK), but the check of it
 /// must not overflow.
@@ -13,11 +12,6 @@ pub fn install(lua: Lua, globals: i32) {
     lua.raw_get_name(globals, b"math");
     set_function(lua, b"random", random);
     set_function(lua, b"randomseed", random_seed);
-    lua.pop(1);
-    lua.raw_get_name(globals, b"table");
-    set_function(lua, b"insert", insert);
-    set_function(lua, b"remove", remove);
-    set_function(lua, b"foreach", for_each);
     lua.pop(1);
     lua.raw_get_name(globals, b"string");
     set_function(lua, b"rep", repeat);
@@ -63,52 +57,6 @@ fn random_seed(lua: Lua) -> Outcome {
     Ok(0)
 }
 
-fn insert(lua: Lua) -> Outcome {
-    lua.check_kind(1, TABLE);
-    let end = lua.raw_len(1) as i32 + 1;
-    match lua.top() {
-        2 => {
-            check_writable(lua, 1)?;
-            lua.raw_set_index(1, end);
-        }
-        3 => {
-            let position = lua.check_int(2);
-            check_writable(lua, 1)?;
-            for index in (position.saturating_add(1)..=end.max(position)).rev() {
-                if index & 0xFF == 0 {
-                    lua.runtime().spend(lua, 0x100)?;
-                }
-                lua.raw_get_index(1, index - 1);
-                lua.raw_set_index(1, index);
-            }
-            lua.raw_set_index(1, position);
-        }
-        _ => return Err(lua.error(b"wrong number of arguments to 'insert'")),
-    }
-    Ok(0)
-}
-
-fn remove(lua: Lua) -> Outcome {
-    lua.check_kind(1, TABLE);
-    let end = lua.raw_len(1) as i32;
-    let position = lua.optional_integer(2, i64::from(end)) as i32;
-    if !(1..=end).contains(&position) {
-        return Ok(0);
-    }
-    check_writable(lua, 1)?;
-    lua.raw_get_index(1, position);
-    for index in position..end {
-        if index & 0xFF == 0 {
-            lua.runtime().spend(lua, 0x100)?;
-        }
-        lua.raw_get_index(1, index + 1);
-        lua.raw_set_index(1, index);
-    }
-    lua.push_nil();
-    lua.raw_set_index(1, end);
-    Ok(1)
-}
-
 /// Lua's own computes the number of values in 32 bits, and runs off the stack when it overflows.
 fn unpack(lua: Lua) -> Outcome {
     lua.check_kind(1, TABLE);
@@ -130,30 +78,14 @@ fn unpack(lua: Lua) -> Outcome {
     Ok(count)
 }
 
-fn for_each(lua: Lua) -> Outcome {
-    lua.check_kind(1, TABLE);
-    lua.check_kind(2, FUNCTION);
-    resolve(lua, 1);
-    lua.push_nil();
-    while lua.next(1) {
-        lua.push_value(2);
-        lua.push_value(-3);
-        lua.push_value(-3);
-        lua.call(2, 1);
-        if lua.kind(-1) != NIL {
-            return Ok(1);
-        }
-        lua.pop(2);
-    }
-    Ok(0)
-}
-
 fn repeat(lua: Lua) -> Outcome {
     let text = lua.check_bytes(1);
     let times = usize::try_from(lua.check_int(2)).unwrap_or(0);
     let len = text.len().saturating_mul(times);
     let memory = &lua.runtime().memory;
     if memory.would_exceed(len.saturating_mul(2)) {
+        // A collection looks at all that is alive.
+        lua.runtime().work(lua, memory.used() as i64 / 64)?;
         lua.collect_all();
         memory.collected();
         if memory.would_exceed(len.saturating_mul(2)) {

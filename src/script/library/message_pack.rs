@@ -1,6 +1,6 @@
 //! The cmsgpack library: Lua values to and from MessagePack, as in lua-cmsgpack.
 
-use crate::limits::{SCRIPT_NESTING_MAX, SCRIPT_REPLY_BYTES_MAX};
+use crate::limits::SCRIPT_NESTING_MAX;
 use crate::script::bridge::set_function;
 use crate::script::sandbox::resolve;
 use crate::script::vm::{BOOLEAN, Lua, NUMBER, Outcome, Raised, STRING, TABLE};
@@ -57,8 +57,9 @@ fn pack(lua: Lua) -> Outcome {
 
 /// Writes the value on top, and pops it.
 fn write_value(lua: Lua, level: u32) -> Result<(), Raised> {
+    check_len(lua, 0)?;
     match lua.kind(-1) {
-        STRING => write_string(lua, lua.bytes(-1).unwrap_or_default()),
+        STRING => write_string(lua, lua.bytes(-1).unwrap_or_default())?,
         BOOLEAN => append(lua, &[0xc2 | u8::from(lua.to_bool(-1))]),
         NUMBER => write_number(lua, lua.to_number(-1)),
         TABLE if level < NESTING_MAX => write_table(lua, level)?,
@@ -68,7 +69,21 @@ fn write_value(lua: Lua, level: u32) -> Result<(), Raised> {
     Ok(())
 }
 
-fn write_string(lua: Lua, text: &[u8]) {
+/// Whether so many bytes more may be written.
+fn check_len(lua: Lua, more: usize) -> Result<(), Raised> {
+    let runtime = lua.runtime();
+    // SAFETY: the reference ends at once.
+    let written = unsafe { runtime.scratch() }.len();
+    // The bytes become a string of the script at last, which must have room.
+    if runtime.memory.would_exceed(written + more) {
+        return Err(lua.plain_error(b"not enough memory"));
+    }
+    Ok(())
+}
+
+/// A table may name one long string any number of times.
+fn write_string(lua: Lua, text: &[u8]) -> Result<(), Raised> {
+    check_len(lua, text.len())?;
     match text.len() {
         len @ 0..32 => append(lua, &[0xa0 | len as u8]),
         len @ 32..0x100 => append(lua, &[0xd9, len as u8]),
@@ -76,6 +91,7 @@ fn write_string(lua: Lua, text: &[u8]) {
         len => append_tagged(lua, 0xdb, (len as u32).to_be_bytes()),
     }
     append(lua, text);
+    Ok(())
 }
 
 fn write_number(lua: Lua, value: f64) {
@@ -106,10 +122,6 @@ fn write_number(lua: Lua, value: f64) {
 fn write_table(lua: Lua, level: u32) -> Result<(), Raised> {
     if !lua.reserve(8) {
         return Err(lua.error(b"stack overflow (in function mp_encode_lua_table)"));
-    }
-    // SAFETY: the reference ends at once.
-    if unsafe { lua.runtime().scratch() }.len() > SCRIPT_REPLY_BYTES_MAX {
-        return Err(lua.plain_error(b"not enough memory"));
     }
     lua.runtime().spend(lua, 10)?;
     resolve(lua, -1);

@@ -23,6 +23,9 @@ pub struct FakeHost {
     /// The pause that is answered with `Kill`, and all after it.
     pub kill_at: Option<usize>,
     pub panic_on_call: bool,
+    /// PING arms the host: every pause after it is answered with `Kill`.
+    pub kill_after_ping: bool,
+    pub was_pinged: bool,
 }
 
 const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
@@ -71,7 +74,8 @@ impl ScriptHost for FakeHost {
 
     fn pause_point(&mut self) -> Verdict {
         self.pauses += 1;
-        if self.kill_at.is_some_and(|at| self.pauses >= at) {
+        let kills = self.kill_after_ping && self.was_pinged;
+        if kills || self.kill_at.is_some_and(|at| self.pauses >= at) {
             Verdict::Kill
         } else {
             Verdict::Continue
@@ -82,7 +86,10 @@ impl ScriptHost for FakeHost {
 impl FakeHost {
     fn dispatch(&mut self, name: &[u8], args: Args<'_>, out: &mut Reply) {
         match name {
-            b"ping" => out.simple("PONG"),
+            b"ping" => {
+                self.was_pinged = true;
+                out.simple("PONG");
+            }
             b"select" => out.ok(),
             b"echo" => out.bulk(args.arg(1)),
             b"blpop" => out.null_array(),

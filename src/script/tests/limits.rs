@@ -69,9 +69,114 @@ fn endless_scripts_are_killed() {
     }
 }
 
+/// Work of one instruction that takes long when its subject is big: what is prepared, and the work.
+const LONG_INSTRUCTIONS: &[(&str, &str)] = &[
+    (NUMBERS, "table.sort(t)"),
+    (NUMBERS, "table.sort(t, rawequal)"),
+    (NUMBERS, "return table.concat(t)"),
+    (NUMBERS, "return table.maxn(t)"),
+    (NUMBERS, "table.foreach(t, math.randomseed)"),
+    (NUMBERS, "table.foreachi(t, math.randomseed)"),
+    (NUMBERS, "table.insert(t, 1, 0)"),
+    (NUMBERS, "table.remove(t, 1)"),
+    (NUMBERS, "return cjson.encode(t)"),
+    (NUMBERS, "return cmsgpack.pack(t)"),
+    (NUMBERS, "return t"),
+    (NUMBERS, "return {map = t}"),
+    (NUMBERS, "return {set = t}"),
+    (TEXT, "return s .. s"),
+    (TEXT, "return string.rep(s, 2)"),
+    (TEXT, "return string.upper(s)"),
+    (TEXT, "return string.format('%s%s', s, s)"),
+    (TEXT, "collectgarbage()"),
+    (TEXT, "return loadstring(s)"),
+    (TEXT, "return string.gsub(s, 'x', 'yy')"),
+    (
+        TEXT,
+        "return string.find(s, '[' .. string.sub(s, 1, 100000):gsub('x', 'y') .. ']')",
+    ),
+    (
+        TEXT,
+        "return string.find(s, '[^' .. string.sub(s, 1, 100000) .. ']*z')",
+    ),
+    (
+        TEXT,
+        "return string.find(s, '%f[' .. string.sub(s, 1, 100000):gsub('x', 'y') .. ']')",
+    ),
+    (
+        TEXT,
+        "return string.find(s, string.sub(s, 1, 100000) .. 'y', 1, true)",
+    ),
+    (
+        "local s = '[' .. string.rep('1,', 500000) .. '1]'",
+        "return cjson.decode(s)",
+    ),
+    (
+        "local s = '\\221\\000\\007\\161\\032' .. string.rep('\\001', 500000)",
+        "return cmsgpack.unpack(s)",
+    ),
+    (
+        "local s = 'while true do ' .. string.rep('if x then break end ', 60000) .. ' end'",
+        "return loadstring(s)",
+    ),
+];
+
+const NUMBERS: &str = "local t = {} for i = 1, 200000 do t[i] = i * 7919 % 200003 end";
+const TEXT: &str = "local s = string.rep('x', 20000000)";
+
+#[test]
+fn long_work_of_one_instruction_can_be_ended() {
+    for (prepare, work) in LONG_INSTRUCTIONS {
+        let mut interpreter = Interpreter::new(256 * MEBIBYTE);
+        let mut host = FakeHost {
+            kill_after_ping: true,
+            ..FakeHost::default()
+        };
+        let source = format!("{prepare} redis.call('ping') {work}");
+        let reply = eval_with(
+            &mut interpreter,
+            &mut host,
+            source.as_bytes(),
+            &[],
+            &[],
+            Protocol::Resp2,
+        );
+        let text = String::from_utf8_lossy(&reply[..reply.len().min(200)]).into_owned();
+        assert!(
+            text.starts_with("-ERR Script killed by user with SCRIPT KILL..."),
+            "{source}: {text}"
+        );
+        let next = eval_with(
+            &mut interpreter,
+            &mut FakeHost::default(),
+            b"return 'fine'",
+            &[],
+            &[],
+            Protocol::Resp2,
+        );
+        assert_eq!(next, b"$4\r\nfine\r\n", "{source}");
+    }
+}
+
+/// Two long texts that differ at their end only are compared by one instruction, and one command may take long
+/// too: then the time counts.
+#[test]
+fn few_instructions_that_take_long_come_to_pause_points() {
+    let (reply, _) = run_killed(
+        "local s = string.rep('x', 8000000) local a, b = s .. 'a', s .. 'b' s = nil while a < b do end",
+    );
+    assert!(reply.starts_with("-ERR Script killed"), "{reply}");
+}
+
 #[test]
 fn memory_is_bounded() {
     for source in [
+        "local s, t = string.rep('x', 10000000), {} for i = 1, 1000 do t[i] = s end return cjson.encode(t)",
+        "local s, t = string.rep('x', 10000000), {} for i = 1, 1000 do t[i] = s end return cmsgpack.pack(t)",
+        "local s, t = string.rep('x', 10000000), {} for i = 1, 1000 do t[i] = s end return table.concat(t)",
+        "local s, t = string.rep('x', 10000000), {} for i = 1, 1000 do t[i] = s end \
+         return string.format(string.rep('%s', 1000), unpack(t))",
+        "local s = string.rep('x', 10000000) return struct.pack('c0c0c0c0c0c0c0c0c0c0', s, s, s, s, s, s, s, s, s, s)",
         "local s = 'x' while true do s = s .. s end",
         "local t = {} while true do t[#t + 1] = 'x' .. #t end",
         "return string.rep('x', 2000000000)",

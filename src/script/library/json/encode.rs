@@ -1,7 +1,7 @@
 //! cjson.encode: Lua values as JSON text, with the rules and error texts of lua-cjson.
 
 use super::{InvalidNumbers, Settings, settings};
-use crate::limits::{SCRIPT_NESTING_MAX, SCRIPT_REPLY_BYTES_MAX};
+use crate::limits::SCRIPT_NESTING_MAX;
 use crate::resp::number::{write_g14, write_general};
 use crate::script::runtime::Runtime;
 use crate::script::sandbox::resolve;
@@ -38,8 +38,9 @@ impl Encoder<'_> {
     /// Writes the value on top, and leaves it.
     fn write_value(&mut self, depth: i32) -> Result<(), Raised> {
         let lua = self.lua;
+        self.check_len(0)?;
         match lua.kind(-1) {
-            STRING => write_string(lua.bytes(-1).unwrap_or_default(), self.out),
+            STRING => return self.write_text(-1),
             NUMBER => return self.write_number(-1),
             BOOLEAN if lua.to_bool(-1) => self.out.extend_from_slice(b"true"),
             BOOLEAN => self.out.extend_from_slice(b"false"),
@@ -63,9 +64,6 @@ impl Encoder<'_> {
         if depth > self.settings.encode_max_depth.min(SCRIPT_NESTING_MAX) || !lua.reserve(8) {
             let text = format_args!("Cannot serialise, excessive nesting ({depth})");
             return Err(lua.error_text(text));
-        }
-        if self.out.len() > SCRIPT_REPLY_BYTES_MAX {
-            return Err(lua.plain_error(b"not enough memory"));
         }
         resolve(lua, -1);
         let len = self.array_len()?;
@@ -145,7 +143,7 @@ impl Encoder<'_> {
                     self.out.extend_from_slice(b"\":");
                 }
                 STRING => {
-                    write_string(lua.bytes(-2).unwrap_or_default(), self.out);
+                    self.write_text(-2)?;
                     self.out.push(b':');
                 }
                 _ => return Err(self.refuse(-2, "table key must be a number or string")),
@@ -155,6 +153,24 @@ impl Encoder<'_> {
             self.runtime.spend(lua, 4)?;
         }
         self.out.push(b'}');
+        Ok(())
+    }
+
+    /// A table may name one long string any number of times.
+    fn write_text(&mut self, index: i32) -> Result<(), Raised> {
+        let text = self.lua.bytes(index).unwrap_or_default();
+        self.check_len(text.len())?;
+        write_string(text, self.out);
+        Ok(())
+    }
+
+    /// Whether so many bytes more may be written.
+    #[inline]
+    fn check_len(&self, more: usize) -> Result<(), Raised> {
+        // The text becomes a string of the script at last, which must have room.
+        if self.runtime.memory.would_exceed(self.out.len() + more) {
+            return Err(self.lua.plain_error(b"not enough memory"));
+        }
         Ok(())
     }
 

@@ -13,6 +13,9 @@ const ESCAPE: u8 = b'%';
 const STEPS_PER_PAYMENT: u32 = 4096;
 const PAYMENT: i64 = 8192;
 
+/// Bytes taken by one repeated item for which some steps are due.
+const EXPANSIONS_PER_STEP: usize = 256;
+
 #[derive(Clone, Copy)]
 enum Capture {
     Unfinished { start: usize },
@@ -60,7 +63,7 @@ impl<'a> Matcher<'a> {
         if self.steps >= STEPS_PER_PAYMENT {
             let bundles = i64::from(self.steps / STEPS_PER_PAYMENT);
             self.steps %= STEPS_PER_PAYMENT;
-            self.lua.runtime().spend(self.lua, bundles * PAYMENT)?;
+            self.lua.runtime().work(self.lua, bundles * PAYMENT)?;
         }
         Ok(())
     }
@@ -116,6 +119,7 @@ impl<'a> Matcher<'a> {
                         return Err(self.lua.error(text));
                     }
                     let end = self.class_end(pattern)?;
+                    self.step(item_cost(pattern, end))?;
                     let before = if at == 0 { 0 } else { self.subject[at - 1] };
                     if self.in_set(before, pattern, end - 1)
                         || !self.in_set(self.subject_at(at), pattern, end - 1)
@@ -136,6 +140,7 @@ impl<'a> Matcher<'a> {
                 _ => {}
             }
             let end = self.class_end(pattern)?;
+            self.step(item_cost(pattern, end))?;
             let is_match = at < self.subject.len() && self.single(at, pattern, end);
             match self.pattern_at(end) {
                 b'?' => {
@@ -255,10 +260,13 @@ impl<'a> Matcher<'a> {
 
     fn expand_most(&mut self, at: usize, pattern: usize, end: usize) -> Match {
         let mut count = 0;
+        let bundle = EXPANSIONS_PER_STEP / (1 + item_cost(pattern, end) as usize);
         while at + count < self.subject.len() && self.single(at + count, pattern, end) {
             count += 1;
+            if count.is_multiple_of(bundle.max(1)) {
+                self.step(EXPANSIONS_PER_STEP as u32 / 8)?;
+            }
         }
-        self.step(count as u32 / 8)?;
         loop {
             if let Some(found) = self.run(at + count, end + 1)? {
                 return Ok(Some(found));
@@ -278,6 +286,7 @@ impl<'a> Matcher<'a> {
             if at >= self.subject.len() || !self.single(at, pattern, end) {
                 return Ok(None);
             }
+            self.step(item_cost(pattern, end))?;
             at += 1;
         }
     }
@@ -358,6 +367,11 @@ impl<'a> Matcher<'a> {
         }
         Ok(count as i32)
     }
+}
+
+/// Steps that a look at an item is worth beside its own: a set may be as long as the pattern.
+fn item_cost(pattern: usize, end: usize) -> u32 {
+    ((end - pattern) / 16) as u32
 }
 
 /// Whether a byte is of the class that a letter after `%` names; a capital letter turns
