@@ -190,7 +190,7 @@ fn check_log<R: Read>(mut reader: LogReader<R>, report: &mut FileReport) -> io::
             Ok(Some(group)) => report.commands += group.commands.len() as u64,
             Ok(None) => return Ok(()),
             Err(LogFault::Io(error)) => return Err(error),
-            Err(LogFault::CutOff { good_len }) => {
+            Err(LogFault::CutOff { good_len, .. }) => {
                 report.good_len = good_len;
                 report.torn = true;
                 report.fault = Some("it ends inside a command or a group".to_string());

@@ -69,6 +69,11 @@ impl Manifest {
                 Role::History => manifest.history.push(entry),
             }
         }
+        // A rewrite that rankd makes leaves an increment behind the base.
+        let is_ours = |entry: &&Entry| entry.replication_id.is_some();
+        if manifest.increments.is_empty() && manifest.history.iter().any(|entry| is_ours(&entry)) {
+            return Err("Found replaced increments and none that replaces them".to_string());
+        }
         if text.is_empty() {
             return Err("Found an empty AOF manifest".to_string());
         }

@@ -20,6 +20,8 @@ pub enum LogFault {
     /// The file ends inside a command or a group, which begins at `good_len`.
     CutOff {
         good_len: u64,
+        /// The commands of the group that are whole.
+        unfinished: Vec<OwnedArgs>,
     },
     /// The bytes at this offset are no command.
     Broken {
@@ -80,11 +82,12 @@ impl<R: Read> LogReader<R> {
             if self
                 .input
                 .is_at_end()
-                .map_err(|error| self.fault(error, start))?
+                .map_err(|error| self.fault(error, start, Vec::new()))?
             {
                 if in_group {
                     return Err(LogFault::CutOff {
                         good_len: self.good_len,
+                        unfinished: commands,
                     });
                 }
                 return Ok(None);
@@ -100,7 +103,7 @@ impl<R: Read> LogReader<R> {
                     }
                     continue;
                 }
-                Err(error) => return Err(self.fault(error, start)),
+                Err(error) => return Err(self.fault(error, start, commands)),
             };
             let name = command.as_args().arg(0);
             if name.eq_ignore_ascii_case(b"MULTI") {
@@ -131,10 +134,15 @@ impl<R: Read> LogReader<R> {
         }
     }
 
-    fn fault(&self, error: RdbError, offset: u64) -> LogFault {
+    fn fault(&self, error: RdbError, offset: u64, unfinished: Vec<OwnedArgs>) -> LogFault {
         match error {
+            RdbError::Short if ends_in_commands(self.input.rest()) => LogFault::Broken {
+                offset,
+                what: "a length that reaches beyond the end, where whole commands stand",
+            },
             RdbError::Short => LogFault::CutOff {
                 good_len: self.good_len,
+                unfinished,
             },
             RdbError::Io(error) => LogFault::Io(error),
             RdbError::Corrupt(what) => LogFault::Broken { offset, what },
@@ -201,4 +209,45 @@ impl<R: Read> LogReader<R> {
             }
         }
     }
+}
+
+/// Whether commands begin at one of the lines, and fill the bytes to their end. So ends no file that was torn while it
+/// was written, but one with a length in its middle that grew.
+fn ends_in_commands(bytes: &[u8]) -> bool {
+    let mut from = 0;
+    while let Some(at) = bytes[from..].windows(3).position(|part| part == b"\r\n*") {
+        let mut end = from + at + 2;
+        while let Some(len) = command_len(&bytes[end..]) {
+            end += len;
+        }
+        if end == bytes.len() {
+            return true;
+        }
+        // What looks like a command inside of what was passed is none, or is found to be none as this was.
+        from = end;
+    }
+    false
+}
+
+/// The length of the command at the beginning.
+fn command_len(bytes: &[u8]) -> Option<usize> {
+    let (count, mut len) = header(bytes, b'*')?;
+    for _ in 0..count {
+        let (argument_len, header_len) = header(&bytes[len..], b'$')?;
+        len = len.checked_add(header_len)?.checked_add(argument_len)?;
+        if bytes.get(len..len.checked_add(2)?)? != b"\r\n" {
+            return None;
+        }
+        len += 2;
+    }
+    (count > 0).then_some(len)
+}
+
+/// The number in a line behind its mark, and the length of the line.
+fn header(bytes: &[u8], mark: u8) -> Option<(usize, usize)> {
+    let line = &bytes[..bytes.len().min(HEADER_LEN_MAX)];
+    let end = line.windows(2).position(|part| part == b"\r\n")?;
+    let digits = line[..end].strip_prefix(&[mark])?;
+    let number = crate::resp::number::parse_u64(digits)?;
+    Some((usize::try_from(number).ok()?, end + 2))
 }

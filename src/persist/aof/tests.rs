@@ -70,7 +70,7 @@ fn every_cut_is_found_at_the_last_whole_group() {
         commands_before = commands;
         match fault {
             None => assert_eq!(good_len, at as u64),
-            Some(LogFault::CutOff { good_len: cut }) => {
+            Some(LogFault::CutOff { good_len: cut, .. }) => {
                 assert_eq!(good_len, cut);
                 // What is left after the cut is whole.
                 let (again, _, none) = read(&LOG[..cut as usize]);

@@ -102,6 +102,11 @@ impl<R: Read> Input<R> {
         Ok(&self.buffer[start..self.position])
     }
 
+    /// What was read from the source and not taken yet; after [`RdbError::Short`] that is all there is.
+    pub fn rest(&self) -> &[u8] {
+        &self.buffer[self.position..]
+    }
+
     /// Whether the source has no more bytes.
     pub fn is_at_end(&mut self) -> Result<bool, RdbError> {
         match self.fill(1) {

@@ -1,5 +1,7 @@
 //! Snapshots and the log of a running server: when they are written and read.
 
+#[cfg(test)]
+mod damage_tests;
 pub mod jobs;
 pub mod load;
 pub mod log;

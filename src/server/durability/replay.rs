@@ -9,7 +9,7 @@ use crate::engine::session::{Origin, Session};
 use crate::engine::table::Resolved;
 use crate::engine::time::Moment;
 use crate::persist::aof::files::LogFiles;
-use crate::persist::aof::manifest::Entry;
+use crate::persist::aof::manifest::{Entry, Role};
 use crate::persist::aof::reader::{Group, LogFault, LogReader};
 use crate::persist::load::Facts;
 use crate::persist::rdb::Input;
@@ -87,6 +87,12 @@ fn read_file(
     let mut start = Vec::new();
     (&mut source).take(5).read_to_end(&mut start)?;
     let is_snapshot = start == b"REDIS" || start == b"VALKE";
+    if entry.role == Role::Base && entry.name.ends_with(".rdb") && !is_snapshot {
+        return Err(refuse(&format!(
+            "Bad file format reading the append only file {} at offset 0: it does not begin as a snapshot does",
+            entry.name
+        )));
+    }
     let source = io::Cursor::new(start).chain(source);
     let mut reader = if is_snapshot {
         let (taken, facts, rest) =
@@ -111,7 +117,13 @@ fn read_file(
         match next {
             Ok(Some(group)) => batch.push(group),
             Ok(None) => ended = Some(Ended::Whole),
-            Err(LogFault::CutOff { good_len }) => ended = Some(Ended::CutOff(good_len)),
+            Err(LogFault::CutOff {
+                good_len,
+                unfinished,
+            }) => {
+                refuse_strangers(reach, entry, good_len, &unfinished)?;
+                ended = Some(Ended::CutOff(good_len));
+            }
             Err(LogFault::Io(error)) => return Err(error),
             Err(LogFault::Broken { offset, what }) => {
                 return Err(refuse(&format!(
@@ -134,6 +146,29 @@ fn read_file(
             return Ok(ended);
         }
     }
+}
+
+/// A group without an end may be one whose end was damaged, and then what stands behind it is no torn end. An end that
+/// became another word shows as a command that nobody knows.
+fn refuse_strangers(
+    reach: &mut impl Reach,
+    entry: &Entry,
+    good_len: u64,
+    unfinished: &[OwnedArgs],
+) -> io::Result<()> {
+    reach.with(|engine| {
+        let is_known = |name| engine.table.find(name).is_some();
+        let names = unfinished.iter().map(|command| command.as_args().arg(0));
+        match names.into_iter().find(|name| !is_known(name)) {
+            None => Ok(()),
+            Some(name) => Err(refuse(&format!(
+                "Unknown command '{}' reading the append only file {} in a group that begins at offset {good_len} and \
+                 does not end",
+                String::from_utf8_lossy(name),
+                entry.name
+            ))),
+        }
+    })
 }
 
 fn apply(

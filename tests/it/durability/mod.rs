@@ -2,6 +2,7 @@
 
 mod broken;
 mod crash;
+mod damage;
 mod forms;
 mod full_disk;
 mod functions;

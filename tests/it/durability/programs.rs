@@ -221,7 +221,7 @@ fn picture(client: &mut Client) -> BTreeMap<String, String> {
 /// A stream in full, but for what only one server counts: nodes of a tree, and when a consumer was seen.
 fn full(reply: &Value) -> String {
     let items = reply.items();
-    let is_named = items.len() % 2 == 0 && matches!(&items.first(), Some(Value::Bulk(_)));
+    let is_named = items.len().is_multiple_of(2) && matches!(&items.first(), Some(Value::Bulk(_)));
     if !is_named || items.is_empty() {
         let shown: Vec<String> = match reply {
             Value::Array(items) => items.iter().map(full).collect(),

@@ -278,7 +278,7 @@ fn real_program(name: &str) -> Option<PathBuf> {
     Some(cache.join("bin").join(name)).filter(|program| program.is_file())
 }
 
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port can be taken");
     listener
         .local_addr()
