@@ -350,8 +350,8 @@ pub fn zipmap(bytes: &[u8]) -> Result<Elements, RdbError> {
     }
     cursor.position += 1;
     cursor.require(cursor.position == bytes.len())?;
-    // From 254 fields on the count is left open.
-    cursor.require(count >= 254 || count * 2 == elements.len())?;
+    // From 254 fields on the count is left open, and says 254.
+    cursor.require(count == 254 || count * 2 == elements.len())?;
     Ok(elements)
 }
 

@@ -340,6 +340,41 @@ fn no_snapshot_with_a_broken_or_missing_byte_is_read_as_whole() {
 }
 
 #[test]
+fn a_broken_byte_of_a_snapshot_without_checksum_never_ends_the_reader() {
+    let disk = MemoryDisk::default();
+    let mut store = store();
+    for (index, stream) in streams().into_iter().take(3).enumerate() {
+        store[3].insert(format!("feed{index}").as_bytes(), stream.into_value());
+    }
+    let style = SnapshotStyle {
+        checksum: false,
+        ..STYLE
+    };
+    write(&disk, &store, style).expect("a disk that works");
+    let bytes = disk.bytes(Path::new("dump.rdb")).expect("the file");
+    assert!(bytes.ends_with(&[0; 8]));
+    let whole = Digest::of_store(&read(&bytes).expect("a whole file").0, write_shortest);
+    let (mut read_anew, mut refused) = (0, 0);
+    for at in 0..bytes.len() {
+        // Only zeros behind the end of the data may be missing unnoticed, and they are not: they are the checksum.
+        assert!(read(&bytes[..at]).is_err(), "cut at {at}");
+        for bit in [at % 8, (at + 3) % 8] {
+            let mut broken = bytes.clone();
+            broken[at] ^= 1 << bit;
+            match read(&broken) {
+                Ok((back, _)) => {
+                    read_anew += usize::from(Digest::of_store(&back, write_shortest) != whole);
+                    let held: usize = back.iter().flat_map(|db| db.iter()).count();
+                    assert!(held <= bytes.len(), "byte {at} bit {bit}");
+                }
+                Err(_) => refused += 1,
+            }
+        }
+    }
+    assert!(refused > 500 && read_anew > 500, "{refused} {read_anew}");
+}
+
+#[test]
 fn a_snapshot_is_old_or_new_whatever_operation_the_disk_stops_at() {
     let before = store();
     let mut after = store();

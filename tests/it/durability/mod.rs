@@ -6,6 +6,7 @@ mod damage;
 mod forms;
 mod full_disk;
 mod functions;
+mod payloads;
 mod programs;
 mod replication;
 mod streams;
