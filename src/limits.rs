@@ -37,6 +37,14 @@ pub const BIND_ADDRESSES_MAX: usize = 16;
 /// of a further one shrinks. Who has measured more may ask for more.
 pub const IO_THREADS_AUTO_MAX: usize = 8;
 
+/// Open files that are not clients: sockets that listen, the log, snapshots, what the threads wait on (Redis:
+/// CONFIG_MIN_RESERVED_FDS).
+pub const DESCRIPTORS_RESERVED: u64 = 32;
+
+/// Least that all clients may have together, whatever `maxmemory-clients` says: with less nobody could
+/// connect to set it right (Redis: the same).
+pub const CLIENTS_MEMORY_BYTES_MIN: u64 = 128 * 1024;
+
 /// How deep `include` lines may nest: deep enough for any layout of files, small
 /// enough that a file which includes itself ends with an error and not the stack.
 pub const INCLUDE_DEPTH_MAX: usize = 16;

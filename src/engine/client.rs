@@ -169,6 +169,11 @@ impl Client {
         (id != NO_COMMAND).then_some(CommandId(id))
     }
 
+    /// An estimate of what the connection takes: its buffers, and what MULTI queued.
+    pub fn memory_bytes(&self) -> u64 {
+        self.mailbox.usage().memory_bytes as u64 + self.queued_bytes.load(Relaxed)
+    }
+
     pub fn is_subscriber(&self) -> bool {
         self.has_flag(client_flags::PUBSUB)
     }

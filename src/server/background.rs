@@ -1,5 +1,6 @@
 //! What happens by the clock: expiry, overdue waits, memory samples, idle connections.
 
+use super::eviction::evict_clients;
 use super::{Shared, durability};
 use crate::engine::client::client_flags;
 use std::sync::Arc;
@@ -34,6 +35,7 @@ pub async fn run(shared: Arc<Shared>) {
             let used = engine.outside.used_memory_bytes();
             engine.used_memory_bytes.store(used, Relaxed);
             engine.make_room(now);
+            evict_clients(&shared, &engine.settings);
             engine.stats.peak_memory_bytes.fetch_max(used, Relaxed);
             let commands = engine.stats.commands_processed.load(Relaxed);
             let (input, output) = (engine.net_input_bytes(), engine.net_output_bytes());

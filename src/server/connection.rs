@@ -106,7 +106,10 @@ pub async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     fn open(stream: S, shared: Arc<Shared>, addresses: Addresses) -> Self {
         let id = shared.clients.next_id();
-        let mailbox = Arc::new(ConnectionMailbox::new(shared.policy.clone()));
+        let mailbox = Arc::new(ConnectionMailbox::new(
+            shared.policy.clone(),
+            shared.stats.clone(),
+        ));
         let now = shared.time.now();
         let handle = Box::new(MailboxHandle(mailbox.clone()));
         let mut client = Client::new(id, addresses.peer, addresses.local, now.unix_ms(), handle);
@@ -115,10 +118,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let client = Arc::new(client);
         shared.clients.add(client.clone());
         stats::count(&shared.stats.connections_received, 1);
-        let policy = shared.policy.values();
         let authenticated = shared.acl.default_is_open();
         let mut decoder = RequestDecoder::new();
-        decoder.limits_mut().bulk_len_max = policy.bulk_len_max;
         decoder.limits_mut().authenticated = authenticated;
         let session = Box::new(Session::new(
             client.clone(),
@@ -163,11 +164,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     if self.state == State::Open {
                         self.run_batch();
                     }
-                    if self.input.len() > self.shared.policy.values().query_len_max {
-                        self.shared
-                            .policy
-                            .query_disconnections
-                            .fetch_add(1, Relaxed);
+                    self.note_input();
+                    if self.input.len() > self.shared.policy.query_len_max() {
+                        stats::count(&self.shared.stats.query_limit_disconnections, 1);
                         tracing::warn!(
                             "Closing client that reached max query buffer length: id={}",
                             self.id.0
@@ -185,10 +184,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             if self.output.len() > self.written
                 && self.mailbox.over_limit(self.output.len() - self.written)
             {
-                self.shared
-                    .policy
-                    .output_disconnections
-                    .fetch_add(1, Relaxed);
+                stats::count(&self.shared.stats.output_limit_disconnections, 1);
                 tracing::warn!(
                     "Client id={} addr={} scheduled to be closed ASAP for overcoming of output buffer limits.",
                     self.id.0,
@@ -367,6 +363,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.client
             .last_interaction_ms
             .store(now.unix_ms(), Relaxed);
+        self.decoder.limits_mut().bulk_len_max = shared.policy.bulk_len_max();
         self.mailbox.query_bytes.store(self.input.len(), Relaxed);
         let mut position = 0;
         let mut requests = 0;
@@ -421,6 +418,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         } else if position > 0 {
             self.input.drain(..position);
         }
+        self.note_input();
+    }
+
+    /// Shows others how much of the input waits.
+    fn note_input(&self) {
         self.mailbox.query_bytes.store(self.input.len(), Relaxed);
         self.mailbox
             .query_free_bytes

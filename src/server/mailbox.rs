@@ -6,6 +6,7 @@
 use super::policy::{ConnectionPolicy, OutputClass};
 use crate::engine::client::{Mailbox, MailboxUsage};
 use crate::engine::session::Session;
+use crate::engine::stats::{Stats, count};
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::io::Read;
@@ -35,6 +36,7 @@ pub struct ConnectionMailbox {
     pub query_free_bytes: AtomicUsize,
     pub unwritten_bytes: AtomicUsize,
     policy: Arc<ConnectionPolicy>,
+    stats: Arc<Stats>,
 }
 
 #[derive(Default)]
@@ -62,7 +64,7 @@ pub struct Mail {
 }
 
 impl ConnectionMailbox {
-    pub fn new(policy: Arc<ConnectionPolicy>) -> Self {
+    pub fn new(policy: Arc<ConnectionPolicy>, stats: Arc<Stats>) -> Self {
         Self {
             state: Mutex::default(),
             has_mail: AtomicBool::new(false),
@@ -72,6 +74,7 @@ impl ConnectionMailbox {
             query_free_bytes: AtomicUsize::new(0),
             unwritten_bytes: AtomicUsize::new(0),
             policy,
+            stats,
         }
     }
 
@@ -163,7 +166,7 @@ impl ConnectionMailbox {
         if !self.check_limit(state) {
             return false;
         }
-        self.policy.output_disconnections.fetch_add(1, Relaxed);
+        count(&self.stats.output_limit_disconnections, 1);
         state.messages.clear();
         state.held = None;
         state.bytes = 0;

@@ -1,5 +1,6 @@
 //! What the engine asks of the process: shutdown, memory figures, applied settings.
 
+use super::descriptors;
 use super::durability::jobs::Jobs;
 use super::durability::load::Names;
 use super::durability::log::Log;
@@ -59,7 +60,13 @@ impl Outside for Process {
                 tracing::warn!("{error}");
                 "Failed to bind to specified addresses."
             })?,
-            "maxclients" => self.connections_max.store(settings.maxclients, Relaxed),
+            "maxclients" => {
+                let fit = descriptors::make_room(settings.maxclients);
+                if fit < settings.maxclients {
+                    return Err(descriptors::too_many(fit));
+                }
+                self.connections_max.store(settings.maxclients, Relaxed);
+            }
             "appendfsync" => self.log.set_policy(settings.appendfsync),
             "aof-timestamp-enabled" => self.log.set_timed(settings.aof_timestamp_enabled),
             "aof-disable-auto-gc" => self.log.set_keeps_history(settings.aof_disable_auto_gc),

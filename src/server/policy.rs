@@ -3,15 +3,15 @@
 use crate::limits::ARGUMENT_LEN_MAX;
 use crate::settings::{OutputLimit, Settings};
 use parking_lot::RwLock;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// The settings of connections as they stand.
 pub struct ConnectionPolicy {
     values: RwLock<PolicyValues>,
-    /// Connections that were ended for what they left unread.
-    pub output_disconnections: AtomicU64,
-    /// Connections that were ended for a request that grew too long.
-    pub query_disconnections: AtomicU64,
+    /// The longest argument of a request.
+    bulk_len_max: AtomicUsize,
+    /// Bytes of requests that may wait to be run.
+    query_len_max: AtomicUsize,
 }
 
 /// A copy of the settings that matter here.
@@ -19,8 +19,6 @@ pub struct ConnectionPolicy {
 pub struct PolicyValues {
     pub protected_mode: bool,
     pub keepalive_s: u32,
-    pub bulk_len_max: usize,
-    pub query_len_max: usize,
     normal_output: OutputLimit,
     subscriber_output: OutputLimit,
     replica_output: OutputLimit,
@@ -39,8 +37,6 @@ impl PolicyValues {
         Self {
             protected_mode: settings.protected_mode,
             keepalive_s: settings.tcp_keepalive,
-            bulk_len_max: settings.proto_max_bulk_len.min(ARGUMENT_LEN_MAX),
-            query_len_max: settings.client_query_buffer_limit,
             normal_output: settings.client_output_buffer_limit.normal,
             subscriber_output: settings.client_output_buffer_limit.pubsub,
             replica_output: settings.client_output_buffer_limit.replica,
@@ -50,16 +46,32 @@ impl PolicyValues {
 
 impl ConnectionPolicy {
     pub fn new(settings: &Settings) -> Self {
-        Self {
+        let policy = Self {
             values: RwLock::new(PolicyValues::of(settings)),
-            output_disconnections: AtomicU64::new(0),
-            query_disconnections: AtomicU64::new(0),
-        }
+            bulk_len_max: AtomicUsize::new(0),
+            query_len_max: AtomicUsize::new(0),
+        };
+        policy.follow(settings);
+        policy
     }
 
     /// Follows changed settings.
     pub fn follow(&self, settings: &Settings) {
         *self.values.write() = PolicyValues::of(settings);
+        let bulk_len_max = settings.proto_max_bulk_len.min(ARGUMENT_LEN_MAX);
+        self.bulk_len_max.store(bulk_len_max, Relaxed);
+        let query_len_max = settings.client_query_buffer_limit;
+        self.query_len_max.store(query_len_max, Relaxed);
+    }
+
+    /// Longest argument of a request in bytes.
+    pub fn bulk_len_max(&self) -> usize {
+        self.bulk_len_max.load(Relaxed)
+    }
+
+    /// Most bytes of requests of one connection that may wait to be run.
+    pub fn query_len_max(&self) -> usize {
+        self.query_len_max.load(Relaxed)
     }
 
     /// All values at this moment.

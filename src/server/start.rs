@@ -9,7 +9,7 @@ use super::listen::{self, Accepted, Listeners};
 use super::outside::Process;
 use super::policy::ConnectionPolicy;
 use super::transfers::Transfers;
-use super::{Shared, background, durability, outside, signals, users};
+use super::{Shared, background, descriptors, durability, outside, signals, users};
 use crate::commands;
 use crate::engine::random::Random;
 use crate::engine::table::CommandTable;
@@ -31,7 +31,7 @@ use tokio::task::LocalSet;
 const BACKGROUND_PIDFILE: &str = "/var/run/redis.pid";
 
 /// Runs a server until it is told to end.
-pub fn run(settings: Settings) -> io::Result<()> {
+pub fn run(mut settings: Settings) -> io::Result<()> {
     tracing::info!("oO0OoO0OoO0Oo rankd is starting oO0OoO0OoO0Oo");
     tracing::info!(
         "rankd version={}, speaks Redis 7.2.4, PID: {}, just started",
@@ -44,6 +44,7 @@ pub fn run(settings: Settings) -> io::Result<()> {
             format!("Can't chdir to '{}': {error}", settings.dir.display()),
         )
     })?;
+    descriptors::settle(&mut settings)?;
     let (listeners, mut tcp, unix) = open_sockets(&settings)?;
     let threads = settings.io_threads.max(1) as usize;
     let pidfile = settings.pidfile.clone().or_else(|| {

@@ -25,6 +25,8 @@ pub struct Fields {
     pub timeout: u32,
     pub protected_mode: bool,
     pub maxclients: u32,
+    /// A negative number is a share of maxmemory in percent.
+    pub maxmemory_clients: i64,
     pub io_threads: u32,
 
     // General.

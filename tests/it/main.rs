@@ -11,6 +11,7 @@ mod differential;
 mod durability;
 mod glob_real;
 mod harness;
+mod limits;
 mod linearizable;
 mod long_scripts;
 mod migrate;

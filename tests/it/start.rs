@@ -240,16 +240,3 @@ fn a_password_guards_everything_but_the_way_in() {
         Value::Map(_)
     ));
 }
-
-#[test]
-fn a_client_beyond_maxclients_is_told_so() {
-    let server = Server::start_with(&["--maxclients", "2"]);
-    let mut first = server.client();
-    let mut second = server.client();
-    assert_eq!(first.call(["PING"]).text(), "PONG");
-    assert_eq!(second.call(["PING"]).text(), "PONG");
-    assert_eq!(
-        server.client().read().text(),
-        "ERR max number of clients reached"
-    );
-}

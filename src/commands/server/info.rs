@@ -497,6 +497,16 @@ fn statistics(out: &mut String, source: &Source<'_>) {
     );
     line(out, "evicted_keys", count(&stats.evicted_keys));
     line(out, "evicted_clients", count(&stats.evicted_clients));
+    line(
+        out,
+        "client_query_buffer_limit_disconnections",
+        count(&stats.query_limit_disconnections),
+    );
+    line(
+        out,
+        "client_output_buffer_limit_disconnections",
+        count(&stats.output_limit_disconnections),
+    );
     line(out, "total_eviction_exceeded_time", 0);
     line(out, "current_eviction_exceeded_time", 0);
     line(out, "keyspace_hits", count(&stats.keyspace_hits));

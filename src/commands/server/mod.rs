@@ -146,6 +146,6 @@ fn clients_memory_bytes(engine: &Engine) -> u64 {
         .clients
         .all()
         .iter()
-        .map(|client| client.mailbox.usage().memory_bytes as u64)
+        .map(|client| client.memory_bytes())
         .sum()
 }

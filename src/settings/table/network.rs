@@ -137,7 +137,8 @@ pub(super) const CLIENTS: Section = Section {
             "0",
             "Memory for the buffers of all clients together, in bytes or as a share of maxmemory \
              such as 5%; beyond it the largest clients are disconnected. 0 is no limit.",
-        ),
+        )
+        .used(|f, v| f.maxmemory_clients = v.number()),
         Spec::integer(
             "tracking-table-max-keys",
             (0, LONG_MAX),
