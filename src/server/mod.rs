@@ -23,6 +23,8 @@ pub mod names;
 pub mod outside;
 pub mod policy;
 pub mod signals;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod simulation;
 pub mod start;
 pub mod transfers;
 pub mod users;

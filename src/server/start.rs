@@ -59,7 +59,8 @@ pub fn run(mut settings: Settings) -> io::Result<()> {
         tracing::warn!("Failed to write PID file: {error}");
     }
     let (shutdown, told_to_end) = watch::channel(None);
-    let shared = Arc::new(build(settings, listeners, threads, shutdown)?);
+    let table = command_table(&settings)?;
+    let shared = Arc::new(build(settings, table, listeners, threads, shutdown)?);
     durability::load::begin(&shared, 0);
     Jobs::serve(shared.clone())?;
     Transfers::serve(shared.clone())?;
@@ -231,13 +232,8 @@ async fn thread_body(
     }
 }
 
-fn build(
-    settings: Settings,
-    listeners: Listeners,
-    threads: usize,
-    shutdown: watch::Sender<Option<ShutdownOptions>>,
-) -> io::Result<Shared> {
-    let mut random = Random::new(random_seed());
+/// All commands under the names that the settings give them.
+pub(super) fn command_table(settings: &Settings) -> io::Result<&'static CommandTable> {
     let mut table = CommandTable::new(commands::FAMILIES);
     for line in settings.renamed_commands() {
         let [from, to] = line.words.as_slice() else {
@@ -247,7 +243,18 @@ fn build(
             return Err(invalid(line.refusal("No such command in rename-command")));
         }
     }
-    let table = table.keep();
+    Ok(table.keep())
+}
+
+/// The parts of a server, without its threads.
+pub(super) fn build(
+    settings: Settings,
+    table: &'static CommandTable,
+    listeners: Listeners,
+    threads: usize,
+    shutdown: watch::Sender<Option<ShutdownOptions>>,
+) -> io::Result<Shared> {
+    let mut random = Random::new(random_seed());
     let time: Arc<dyn TimeSource> = Arc::new(MachineClock::new());
     let policy = Arc::new(ConnectionPolicy::new(&settings));
     let busy = Arc::new(Busy::default());

@@ -440,6 +440,21 @@ fn loading_progress(out: &mut String, loading: Loading, now_s: i64) {
     line(out, "loading_eta_seconds", eta_s);
 }
 
+/// Clients that were disconnected for their buffers.
+fn cut_off(out: &mut String, engine: &Engine) {
+    let stats = &engine.stats;
+    line(
+        out,
+        "client_query_buffer_limit_disconnections",
+        stats.query_limit_disconnections.load(Relaxed),
+    );
+    line(
+        out,
+        "client_output_buffer_limit_disconnections",
+        stats.output_limit_disconnections.load(Relaxed),
+    );
+}
+
 fn statistics(out: &mut String, source: &Source<'_>) {
     let engine = source.engine;
     let stats = &engine.stats;
@@ -497,16 +512,7 @@ fn statistics(out: &mut String, source: &Source<'_>) {
     );
     line(out, "evicted_keys", count(&stats.evicted_keys));
     line(out, "evicted_clients", count(&stats.evicted_clients));
-    line(
-        out,
-        "client_query_buffer_limit_disconnections",
-        count(&stats.query_limit_disconnections),
-    );
-    line(
-        out,
-        "client_output_buffer_limit_disconnections",
-        count(&stats.output_limit_disconnections),
-    );
+    cut_off(out, engine);
     line(out, "total_eviction_exceeded_time", 0);
     line(out, "current_eviction_exceeded_time", 0);
     line(out, "keyspace_hits", count(&stats.keyspace_hits));
