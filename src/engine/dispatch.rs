@@ -1,7 +1,7 @@
 //! From a request to its reply: resolve, gates, queue or call, chores, wake-ups.
 
 use super::blocking::{Block, TimeoutReply, Waiting};
-use super::client::{ClientId, client_flags};
+use super::client::{Client, ClientId, client_flags};
 use super::ctx::{ControlCtx, ReadCtx, WriteCtx};
 use super::gates::{self, Refusal};
 use super::keys;
@@ -545,7 +545,28 @@ impl Engine {
             self.blocking.put_back(waiting);
             return;
         }
-        self.run_again(waiting, now);
+        let refusal = gates::check_again(&gates::Call {
+            engine: self,
+            session: &waiting.session,
+            command: self.table.get(waiting.command),
+            args: waiting.args.as_args(),
+            now: *now,
+        });
+        match refusal {
+            Some(text) => self.refuse_waiting(waiting, &text),
+            None => self.run_again(waiting, now),
+        }
+    }
+
+    /// Ends the wait of a client that lost its permission meanwhile.
+    fn refuse_waiting(&mut self, waiting: Waiting, text: &str) {
+        let mut reply = Reply::new(waiting.session.protocol);
+        count(&self.stats.command(waiting.command).rejected, 1);
+        self.write_error(&mut reply, text);
+        let id = waiting.session.client.id;
+        self.blocking
+            .leave_queues(id, waiting.session.db, &waiting.block.keys);
+        self.finish_wait(waiting, reply);
     }
 
     /// Runs the command of a client that waits again.
@@ -562,22 +583,6 @@ impl Engine {
         let mut reply = Reply::new(waiting.session.protocol);
         waiting.session.origin = Origin::Unblocked;
         let args = std::mem::take(&mut waiting.args);
-        let refusal = gates::check_again(&gates::Call {
-            engine: self,
-            session: &waiting.session,
-            command,
-            args: args.as_args(),
-            now: *now,
-        });
-        if let Some(text) = refusal {
-            waiting.session.origin = Origin::Client;
-            count(&self.stats.command(command.id).rejected, 1);
-            self.write_error(&mut reply, &text);
-            self.blocking
-                .leave_queues(id, waiting.session.db, &waiting.block.keys);
-            self.finish_wait(waiting, reply);
-            return;
-        }
         let again = self.call(
             &mut waiting.session,
             command,
@@ -652,6 +657,27 @@ impl Engine {
             &self.stats.net_output_bytes,
             session.client.bytes_out.load(Relaxed),
         );
+    }
+
+    /// Ends a connection from outside: nobody sees it any more, and it gets nothing, from now on. That of `session`
+    /// ends when it has its reply.
+    pub fn end_connection(&mut self, client: &Client, session: &mut Session) {
+        let id = client.id;
+        if id == session.client.id {
+            session.close = true;
+            return;
+        }
+        let transfers = self
+            .blocking
+            .get(id)
+            .is_some_and(|waiting| waiting.block.timeout_reply == TimeoutReply::Transfer);
+        if transfers || !self.forget_waiting(id) {
+            self.pubsub.forget(id);
+            self.monitors.retain(|monitor| monitor.id != id);
+            self.unfollow(id);
+            self.clients.remove(id);
+        }
+        client.mailbox.close(false);
     }
 
     /// A connection is gone while its session waits here.

@@ -113,6 +113,17 @@ impl PubSub {
         }
     }
 
+    /// A client listens to nothing any more. O(channels and patterns).
+    pub fn forget(&mut self, client: ClientId) {
+        let left = |_: &Bytes, listeners: &mut Subscribers| {
+            listeners.remove(&client);
+            !listeners.is_empty()
+        };
+        self.channels.retain(left);
+        self.shard_channels.retain(left);
+        self.patterns.retain(left);
+    }
+
     /// Sends a message; the number of clients that got it (once for each match).
     pub fn publish(&self, space: ChannelSpace, channel: &[u8], payload: &[u8]) -> usize {
         let mut receivers = 0;

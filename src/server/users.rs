@@ -12,10 +12,12 @@ pub fn load(engine: &mut Engine) -> io::Result<()> {
     let lines = engine.settings.users();
     let Some(path) = &engine.settings.aclfile else {
         let words = lines.iter().map(|line| line.words.as_slice());
-        return engine
+        engine
             .acl
             .take_lines(words)
-            .map_err(|(at, reason)| invalid(lines[at].refusal(reason)));
+            .map_err(|(at, reason)| invalid(lines[at].refusal(reason)))?;
+        tell_of_disabled(engine);
+        return Ok(());
     };
     if !lines.is_empty() {
         return Err(io::Error::new(
@@ -37,6 +39,19 @@ pub fn load(engine: &mut Engine) -> io::Result<()> {
             io::ErrorKind::InvalidInput,
             format!("Aborting startup because of ACL errors: {reason}"),
         )),
+    }
+}
+
+/// A user that nobody can become may be a line that lacks a word.
+fn tell_of_disabled(engine: &Engine) {
+    for user in engine.acl.users() {
+        if !user.rights().is_enabled() {
+            tracing::info!(
+                "The user '{}' is disabled (there is no 'on' modifier in the user description). Make sure this is not \
+                 a configuration error.",
+                String::from_utf8_lossy(user.name())
+            );
+        }
     }
 }
 

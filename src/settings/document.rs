@@ -14,7 +14,7 @@ const DIRECTIVES: &[(&str, &str, &str)] = &[
     (
         "user",
         r#"["viewer on >secret ~board:* +@read"]"#,
-        "Accepted with a warning: the only user is default.",
+        "Users, each with a name and rules as of ACL SETUSER; `default` is the one of every new connection.",
     ),
     (
         "rename-command",

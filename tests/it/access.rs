@@ -167,6 +167,41 @@ fn listeners_that_lose_their_channel_end() {
 }
 
 #[test]
+fn a_connection_that_is_ended_is_gone_at_once() {
+    let server = Server::start();
+    let mut admin = server.client();
+    for _ in 0..20 {
+        let mut victim = server.client();
+        let id = victim.line("CLIENT ID").text();
+        victim.line("SUBSCRIBE news");
+        assert_eq!(
+            admin.line(&format!("CLIENT KILL ID {id}")),
+            Value::Integer(1)
+        );
+        let list = admin.line("CLIENT LIST").text();
+        assert!(!list.contains(&format!("id={id} ")), "{list}");
+        assert_eq!(admin.line("PUBLISH news x"), Value::Integer(0));
+        let mut waiting = server.client();
+        let id = waiting.line("CLIENT ID").text();
+        waiting.send(["BLPOP", "list", "0"]);
+        while !admin
+            .line("INFO clients")
+            .text()
+            .contains("blocked_clients:1")
+        {
+            std::thread::yield_now();
+        }
+        assert_eq!(
+            admin.line(&format!("CLIENT KILL ID {id}")),
+            Value::Integer(1)
+        );
+        assert_eq!(admin.line("RPUSH list x"), Value::Integer(1));
+        assert_eq!(admin.line("LPOP list"), Value::bulk("x"));
+        assert!(victim.is_closed() && waiting.is_closed());
+    }
+}
+
+#[test]
 fn exec_checks_again() {
     let (_server, mut admin, mut ann) = with_ann("~a ~b +@all");
     ann.line("MULTI");

@@ -125,6 +125,41 @@ fn a_long_script_is_ended_with_the_command_for_its_kind() {
 }
 
 #[test]
+fn rights_hold_while_a_script_keeps_the_server() {
+    let server = Server::start_with(&SETTINGS);
+    let mut runner = server.client();
+    runner.line("ACL SETUSER ann on >pw +@all -script|kill");
+    runner.line("ACL SETUSER bob on >pw +script|kill");
+    let mut other = server.client();
+    other.line("AUTH ann pw");
+    let mut asking = server.client();
+    wait_until_busy(
+        &mut runner,
+        &["EVAL", "while true do end", "0"],
+        &mut asking,
+    );
+    assert_eq!(
+        other.line("SCRIPT KILL").text(),
+        "NOPERM User ann has no permissions to run the 'script|kill' command"
+    );
+    assert!(other.line("AUTH bob other").text().starts_with("WRONGPASS"));
+    assert_eq!(other.line("AUTH bob pw"), Value::ok());
+    assert_eq!(
+        other.line("SHUTDOWN NOSAVE").text(),
+        "NOPERM User bob has no permissions to run the 'shutdown' command"
+    );
+    assert_eq!(other.line("SCRIPT KILL"), Value::ok());
+    assert!(runner.read().is_error());
+    let objects: Vec<String> = runner
+        .line("ACL LOG")
+        .items()
+        .iter()
+        .map(|entry| entry.items()[7].text())
+        .collect();
+    assert_eq!(objects, ["shutdown", "AUTH", "script|kill"]);
+}
+
+#[test]
 fn who_has_written_ends_with_the_server_only() {
     for run in LAST_RUNS {
         let server = Server::start_with(&SETTINGS);

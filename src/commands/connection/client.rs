@@ -325,11 +325,7 @@ fn client_kill(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
             continue;
         }
         killed += 1;
-        if client.id == ctx.session.client.id {
-            ctx.session.close = true;
-        } else {
-            client.mailbox.close(false);
-        }
+        ctx.engine.end_connection(&client, ctx.session);
     }
     match (old_form, killed) {
         (true, 0) => return Err(CommandError::Text("ERR No such client")),
