@@ -9,6 +9,7 @@ use super::time::Moment;
 use super::{Engine, PauseKind};
 use crate::resp::args::Args;
 use crate::settings::ProtectedAction;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// What a gate says of a command that may not pass.
 pub enum Refusal {
@@ -146,6 +147,10 @@ fn refused_by_rights(call: &Call<'_>) -> Option<String> {
         args,
         now: call.now,
     };
+    if session.origin == Origin::Client {
+        // The log tells the client as it is in the middle of this command.
+        session.client.last_command.store(command.id.0, Relaxed);
+    }
     let context = acl::top_context(session);
     call.engine.acl.note_denied(session, context, &refusal);
     Some(match session.origin {

@@ -12,6 +12,7 @@ use crate::engine::spec::Flags;
 use crate::engine::table::Resolved;
 use crate::resp::args::Args;
 use crate::resp::reply::Reply;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// When a request that has to wait is tried again.
 pub const RETRY_MS: i64 = 5;
@@ -104,6 +105,7 @@ pub fn answer(
             args,
             now: login.now,
         };
+        session.client.last_command.store(command.id.0, Relaxed);
         let context = acl::top_context(session);
         shared.acl.note_denied(session, context, &refusal);
         refuse_transaction(session);

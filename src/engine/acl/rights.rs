@@ -4,7 +4,9 @@
 //! that a refused rule changes nothing and a decision sees one state.
 
 use super::RuleError;
-use super::selector::{Denied, Selector, keys_of};
+use super::selector::{Denied, Selector};
+use crate::engine::keys;
+use crate::engine::spec::KeyFlags;
 use crate::engine::table::{Command, CommandTable};
 use crate::resp::args::Args;
 use crate::settings::words;
@@ -227,7 +229,7 @@ impl Rights {
     /// Whether one of the selectors allows the call. Of several reasons against it the one is told that came
     /// furthest: a channel before a key before the command, then the later position.
     pub fn check(&self, command: &Command, args: Args<'_>) -> Result<(), Denied> {
-        let keys = keys_of(command, args);
+        let keys = self.keys_of(command, args);
         let mut worst = Denied::Command;
         for selector in self.all_selectors() {
             match selector.check(command, args, &keys) {
@@ -241,10 +243,19 @@ impl Rights {
     /// Whether a selector that allows the call lets all keys be read, which a call needs that finds out only while it
     /// runs what it reads.
     pub fn check_reading_all(&self, command: &Command, args: Args<'_>) -> bool {
-        let keys = keys_of(command, args);
+        let keys = self.keys_of(command, args);
         self.all_selectors().any(|selector| {
             selector.reads_all_keys() && selector.check(command, args, &keys).is_ok()
         })
+    }
+
+    /// The keys that a call names, with what happens to them; none if nobody looks at them.
+    fn keys_of(&self, command: &Command, args: Args<'_>) -> Vec<(usize, KeyFlags)> {
+        let mut found = Vec::new();
+        if !self.all_selectors().all(Selector::opens_all_keys) {
+            keys::collect(command, args, &mut found);
+        }
+        found
     }
 
     /// Whether a client that listens to this channel, or `literally` to this pattern, may go on to do so.

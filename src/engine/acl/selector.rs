@@ -5,8 +5,7 @@
 //! in which they were given, as Redis 7.2 shows them.
 
 use super::RuleError;
-use crate::engine::keys;
-use crate::engine::spec::{Categories, KeyFlags};
+use crate::engine::spec::{Categories, Flags, KeyFlags};
 use crate::engine::table::{Command, CommandId, CommandTable};
 use crate::resp::args::Args;
 use crate::store::glob;
@@ -380,7 +379,6 @@ impl Selector {
     }
 
     fn runs(&self, command: &Command, args: Args<'_>) -> bool {
-        use crate::engine::spec::Flags;
         if self.all_commands || command.flags.contains(Flags::NO_AUTH) {
             return true;
         }
@@ -402,6 +400,11 @@ impl Selector {
         self.keys
             .iter()
             .any(|known| known.allowed.covers(needed) && glob::matches(&known.pattern, key, false))
+    }
+
+    /// Whether every key may be read and written, so that keys need not be looked at.
+    pub fn opens_all_keys(&self) -> bool {
+        self.all_keys
     }
 
     /// Whether every key may be read.
@@ -494,11 +497,4 @@ fn find<'t>(table: &'t CommandTable, name: &[u8]) -> Option<&'t Command> {
     table
         .iter()
         .find(|command| command.full_name.as_bytes().eq_ignore_ascii_case(name))
-}
-
-/// The keys that a call names, with what happens to them.
-pub(super) fn keys_of(command: &Command, args: Args<'_>) -> Vec<(usize, KeyFlags)> {
-    let mut found = Vec::new();
-    keys::collect(command, args, &mut found);
-    found
 }

@@ -140,7 +140,7 @@ const CALLS: &[&str] = &[
     "SET $key v [ GET | NX | GET NX ]",
     "GETSET $key v",
     "COPY $key $key",
-    "SORT $key %[ BY { nosort | w* } | GET { # | w* } | STORE $key | STORE | LIMIT 0 1 ]",
+    "SORT $key %[ BY { nosort | w* } | GET { # | w* } | STORE $key | LIMIT 0 1 ]",
     "SORT_RO $key %[ BY w* | GET # ]",
     "ZUNIONSTORE $key { 0 | 1 | 2 | x } $key $key",
     "ZUNION { 0 | 1 | 2 | 9 } $key $key",
@@ -235,9 +235,10 @@ fn command(start: &[&str]) -> Command {
     start.iter().map(|word| word.as_bytes().to_vec()).collect()
 }
 
-/// A call made as a user. What changes the connection stays out, and sizes in memory, which are each server's own.
+/// A call made as a user. What changes the connection stays out, and what shows or changes how values are held.
 fn tried(words: &mut Words, user: &str) -> Vec<Command> {
-    const KEPT_OUT: [&[u8]; 10] = [
+    const KEPT_OUT: [&[u8]; 11] = [
+        b"SORT_RO",
         b"MEMORY",
         b"SUBSCRIBE",
         b"PSUBSCRIBE",
