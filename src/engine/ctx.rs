@@ -517,6 +517,11 @@ impl ControlCtx<'_> {
         self.log.dirty += count;
     }
 
+    /// The command goes to the log also if nothing changed.
+    pub fn force_effect(&mut self) {
+        self.log.forced = true;
+    }
+
     /// Replaces the command in the log by nothing.
     pub fn no_effect(&mut self) {
         self.log.effects.get_or_insert_with(Vec::new);

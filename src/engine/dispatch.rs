@@ -317,7 +317,7 @@ impl Engine {
                         self.effects.push(*db, words.as_args());
                     }
                 }
-                None if log.dirty > 0 => self.effects.push(db, args),
+                None if log.dirty > 0 || log.forced => self.effects.push(db, args),
                 None => {}
             }
         }
@@ -537,6 +537,11 @@ impl Engine {
         let Some(waiting) = self.blocking.take(id) else {
             return;
         };
+        if self.db(name.0).is_expired(&name.1, now.unix_ms())
+            && !self.keeps_expired_keys(&waiting.session, *now)
+        {
+            self.expire(name.0, &name.1);
+        }
         let kind = self
             .db(name.0)
             .get(&name.1, now.unix_ms())

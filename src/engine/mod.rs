@@ -355,6 +355,8 @@ pub struct ChangeLog {
     dirty: u64,
     /// What goes to the log instead of the command.
     effects: Option<Vec<(usize, OwnedArgs)>>,
+    /// The command goes to the log although it changed nothing.
+    forced: bool,
     block: Option<blocking::Block>,
     /// The reply is an error that the handler wrote itself.
     failed: bool,
@@ -623,14 +625,17 @@ impl Engine {
         }
     }
 
-    /// Removes all keys of a database.
-    pub fn flush_db(&mut self, index: usize, now: Moment) {
+    /// Removes all keys of a database; returns how many.
+    pub fn flush_db(&mut self, index: usize, now: Moment) -> usize {
         self.db_changes(index, None, now);
         let old = self.db_mut(index).clear();
+        let removed = old.len();
         self.blocking.signal_db(index);
         if let Some(old) = self.store.retire(old).filter(|old| !old.is_empty()) {
+            stats::count(&self.stats.lazy_freed_objects, removed as u64);
             self.outside.drop_later(Box::new(old));
         }
+        removed
     }
 
     /// Exchanges two databases.
@@ -751,6 +756,7 @@ impl Engine {
         if let Some(value) = value
             && (value.memory_usage() >= LAZY_FREE_BYTES_MIN || has_many_nodes(&value))
         {
+            stats::count(&self.stats.lazy_freed_objects, 1);
             self.outside.drop_later(Box::new(value));
         }
     }

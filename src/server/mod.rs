@@ -26,6 +26,7 @@ pub mod signals;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod simulation;
 pub mod start;
+pub mod title;
 pub mod transfers;
 pub mod users;
 

@@ -10,6 +10,7 @@ use super::garbage::Garbage;
 use super::listen::Listeners;
 use super::log;
 use super::policy::ConnectionPolicy;
+use super::title::ProcessTitle;
 use super::transfers::{self, Transfers};
 use super::users;
 use crate::engine::time::Moment;
@@ -42,6 +43,7 @@ pub struct Process {
     pub jobs: Arc<Jobs>,
     pub transfers: Arc<Transfers>,
     pub listeners: Arc<Listeners>,
+    pub title: ProcessTitle,
 }
 
 impl Outside for Process {
@@ -52,6 +54,7 @@ impl Outside for Process {
             | "proto-max-bulk-len"
             | "protected-mode"
             | "tcp-keepalive" => self.policy.follow(settings),
+            "proc-title-template" => self.title.show(settings, self.listeners.port()),
             "port" => self.listeners.follow(settings, true).map_err(|error| {
                 tracing::warn!("{error}");
                 "Unable to listen on this port. Check server logs."

@@ -348,7 +348,9 @@ async fn play_on_runtime(mut program: Program<'_>) {
     let listeners = Listeners::open(&settings, opened).expect("nothing is listened on");
     let (shutdown, _told) = watch::channel(None);
     let threads = 1 + program.byte() % 2;
-    let shared = build(settings, table(), listeners, threads, shutdown).expect("parts can be made");
+    let title = super::title::ProcessTitle::default();
+    let shared =
+        build(settings, table(), title, listeners, threads, shutdown).expect("parts can be made");
     let shared = Arc::new(shared);
     let pipe_len = 1 + program.byte() * program.byte();
     let mut peers: Vec<Peer> = (0..CLIENTS)

@@ -8,6 +8,7 @@ use super::garbage::Garbage;
 use super::listen::{self, Accepted, Listeners};
 use super::outside::Process;
 use super::policy::ConnectionPolicy;
+use super::title::ProcessTitle;
 use super::transfers::Transfers;
 use super::{Shared, background, descriptors, durability, outside, signals, users};
 use crate::commands;
@@ -32,6 +33,7 @@ const BACKGROUND_PIDFILE: &str = "/var/run/redis.pid";
 
 /// Runs a server until it is told to end.
 pub fn run(mut settings: Settings) -> io::Result<()> {
+    let title = ProcessTitle::take();
     tracing::info!("oO0OoO0OoO0Oo rankd is starting oO0OoO0OoO0Oo");
     tracing::info!(
         "rankd version={}, speaks Redis 7.2.4, PID: {}, just started",
@@ -46,6 +48,7 @@ pub fn run(mut settings: Settings) -> io::Result<()> {
     })?;
     descriptors::settle(&mut settings)?;
     let (listeners, mut tcp, unix) = open_sockets(&settings)?;
+    title.show(&settings, listeners.port());
     let threads = settings.io_threads.max(1) as usize;
     let pidfile = settings.pidfile.clone().or_else(|| {
         let default = PathBuf::from(BACKGROUND_PIDFILE);
@@ -60,7 +63,7 @@ pub fn run(mut settings: Settings) -> io::Result<()> {
     }
     let (shutdown, told_to_end) = watch::channel(None);
     let table = command_table(&settings)?;
-    let shared = Arc::new(build(settings, table, listeners, threads, shutdown)?);
+    let shared = Arc::new(build(settings, table, title, listeners, threads, shutdown)?);
     durability::load::begin(&shared, 0);
     Jobs::serve(shared.clone())?;
     Transfers::serve(shared.clone())?;
@@ -250,6 +253,7 @@ pub(super) fn command_table(settings: &Settings) -> io::Result<&'static CommandT
 pub(super) fn build(
     settings: Settings,
     table: &'static CommandTable,
+    title: ProcessTitle,
     listeners: Listeners,
     threads: usize,
     shutdown: watch::Sender<Option<ShutdownOptions>>,
@@ -280,6 +284,7 @@ pub(super) fn build(
         shutdown: shutdown.clone(),
         startup_bytes: outside::allocated_bytes(),
         listeners: listeners.clone(),
+        title,
     };
     let identity = Identity {
         run_id: hex40(&mut random),

@@ -37,6 +37,8 @@ pub struct Fields {
     pub pidfile: Option<PathBuf>,
     pub daemonize: bool,
     pub dir: PathBuf,
+    pub set_proc_title: bool,
+    pub proc_title_template: String,
     /// Background rounds a second.
     pub hz: u32,
     /// 1 to 10.

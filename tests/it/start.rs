@@ -240,3 +240,31 @@ fn a_password_guards_everything_but_the_way_in() {
         Value::Map(_)
     ));
 }
+
+#[test]
+fn the_title_of_the_process_follows_its_template() {
+    let server = Server::start();
+    let title = || {
+        let file = format!("/proc/{}/cmdline", server.pid());
+        let bytes = fs::read(file).expect("the process has a title");
+        String::from_utf8_lossy(&bytes)
+            .trim_end_matches('\0')
+            .to_string()
+    };
+    let port = server.port();
+    assert!(
+        title().ends_with(&format!("rankd 127.0.0.1:{port}")),
+        "{}",
+        title()
+    );
+    let mut client = server.client();
+    // Longer than the arguments: it runs on into the memory of the environment.
+    let long = "x".repeat(300);
+    let template = format!("BOARDS {{port}} {{tls-port}} {{server-mode}} {long} ");
+    let set = client.call(["CONFIG", "SET", "proc-title-template", &template]);
+    assert_eq!(set, Value::ok());
+    assert_eq!(title(), format!("BOARDS {port} 0  {long}"));
+    let set = client.call(["CONFIG", "SET", "proc-title-template", "{port}"]);
+    assert_eq!(set, Value::ok());
+    assert_eq!(title(), port.to_string());
+}

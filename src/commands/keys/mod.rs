@@ -392,20 +392,22 @@ fn check_flush_options(args: Args<'_>) -> Handled {
 fn flushall(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
     check_flush_options(args)?;
     for index in 0..ctx.engine.store.len() {
-        ctx.engine.flush_db(index, ctx.now);
+        let removed = ctx.engine.flush_db(index, ctx.now);
+        ctx.engine.dirty += removed as u64;
     }
     if ctx.session.origin != Origin::Replay {
         ctx.engine.save_emptiness(ctx.now);
     }
-    ctx.changed(1);
+    ctx.force_effect();
     ctx.reply.ok();
     Ok(())
 }
 
 fn flushdb(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
     check_flush_options(args)?;
-    ctx.engine.flush_db(ctx.session.db, ctx.now);
-    ctx.changed(1);
+    let removed = ctx.engine.flush_db(ctx.session.db, ctx.now);
+    ctx.changed(removed as u64);
+    ctx.force_effect();
     ctx.reply.ok();
     Ok(())
 }

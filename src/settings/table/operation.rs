@@ -216,7 +216,8 @@ pub(super) const PROCESS: Section = Section {
             "yes",
             "Whether the process title shows the address.",
         )
-        .at_start(),
+        .at_start()
+        .used(|f, v| f.set_proc_title = v.bool()),
         Spec::kind(
             "proc-title-template",
             Kind::Text {
@@ -225,7 +226,8 @@ pub(super) const PROCESS: Section = Section {
             },
             "{title} {listen-addr} {server-mode}",
             "Form of the process title.",
-        ),
+        )
+        .used(|f, v| f.proc_title_template = v.string()),
         Spec::kind(
             "locale-collate",
             Kind::Text {

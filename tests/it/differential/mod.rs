@@ -7,6 +7,7 @@
 mod compare;
 pub mod families;
 mod known;
+mod waiting;
 pub mod words;
 
 use std::time::{Duration, Instant};
@@ -45,18 +46,21 @@ enum Protocol {
     Resp3,
 }
 
+fn connect(server: &Server, protocol: Protocol) -> Client {
+    match protocol {
+        Protocol::Resp2 => server.client(),
+        Protocol::Resp3 => server.client().with_resp3(),
+    }
+}
+
 fn run(names: &[&str], protocol: Protocol) {
     let Some(real) = Server::start_real(Real::Redis8) else {
         return;
     };
     let ours = Server::start();
-    let connect = |server: &Server| match protocol {
-        Protocol::Resp2 => server.client(),
-        Protocol::Resp3 => server.client().with_resp3(),
-    };
     let mut comparison = Comparison {
-        real: connect(&real),
-        ours: connect(&ours),
+        real: connect(&real, protocol),
+        ours: connect(&ours, protocol),
         queued: None,
         history: Vec::new(),
         differences: Vec::new(),

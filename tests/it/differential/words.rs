@@ -214,6 +214,9 @@ impl Words {
     fn value(&mut self, kind: &str, out: &mut Command) {
         let text = match kind {
             "key" => format!("k{}", self.random.below(KEYS)),
+            // Few, so that those who wait and those who change meet.
+            "common" => format!("c{}", self.random.below(4)),
+            "plain" => format!("v{}", self.random.below(9)),
             // All scores are equal under these names: the order by members has no meaning where scores differ.
             "lexkey" => format!("lex{}", self.random.below(2)),
             "member" | "field" => self.member(),
