@@ -114,6 +114,10 @@ pub const SCRIPT_MEMORY_BYTES_MAX: usize = 512 * 1024 * 1024;
 /// making coroutines is looked at too, so many that the looks cost nothing measurable.
 pub const SCRIPT_HOOK_INSTRUCTIONS: i32 = 1000;
 
+/// The same while instructions take so long that a pause point was late: they copy or compare a
+/// hundred megabytes each.
+pub const SCRIPT_HOOK_INSTRUCTIONS_LONG: i32 = 10;
+
 /// Milliseconds after which a script comes to a pause point however few instructions it ran: one
 /// instruction may copy or compare a hundred megabytes, and one command may take as long.
 pub const SCRIPT_PAUSE_MS_MAX: u64 = 10;

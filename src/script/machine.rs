@@ -228,10 +228,8 @@ impl Machine {
         let result = result.map_err(|_| self.describe_error());
         lua.set_top(0);
         self.runtime.request.set(ptr::null());
-        let (is_hook_changed, panic) = self.runtime.end();
-        if is_hook_changed {
-            set_hook(self.state, SCRIPT_HOOK_INSTRUCTIONS);
-        }
+        let panic = self.runtime.end();
+        lua.set_pace(SCRIPT_HOOK_INSTRUCTIONS);
         self.collect_garbage();
         if let Some(payload) = panic {
             resume_unwind(payload);

@@ -13,8 +13,8 @@ use super::memory::Memory;
 use super::random::Random;
 use super::vm::{Lua, Raised, lua_State};
 use crate::limits::{
-    SCRIPT_BUFFER_KEPT_MAX, SCRIPT_HOOK_INSTRUCTIONS, SCRIPT_PAUSE_INSTRUCTIONS,
-    SCRIPT_PAUSE_MS_MAX,
+    SCRIPT_BUFFER_KEPT_MAX, SCRIPT_HOOK_INSTRUCTIONS, SCRIPT_HOOK_INSTRUCTIONS_LONG,
+    SCRIPT_PAUSE_INSTRUCTIONS, SCRIPT_PAUSE_MS_MAX,
 };
 use crate::resp::{OwnedArgs, Protocol, Reply};
 
@@ -153,12 +153,11 @@ impl Runtime {
         self.collector_settings.set([200; 2]);
     }
 
-    /// Takes the host away and says what is left of the script: whether the hook fires at
-    /// another pace than usual, and a panic that waits to go on.
-    pub fn end(&self) -> (bool, Option<Box<dyn Any + Send>>) {
+    /// Takes the host away, and gives the panic that waits to go on.
+    pub fn end(&self) -> Option<Box<dyn Any + Send>> {
         self.host.set(None);
-        let ended = self.activity.replace(Activity::Idle) == Activity::Ending;
-        let ended = self.hurries.take() || ended;
+        self.activity.set(Activity::Idle);
+        self.hurries.set(false);
         let args = self.args.take();
         if args.memory_bytes() <= SCRIPT_BUFFER_KEPT_MAX {
             self.args.set(args);
@@ -173,7 +172,7 @@ impl Runtime {
         if scratch.capacity() > SCRIPT_BUFFER_KEPT_MAX {
             *scratch = Vec::new();
         }
-        (ended, self.panic.take())
+        self.panic.take()
     }
 
     /// The host of the running script; `None` outside of one.
@@ -220,11 +219,17 @@ impl Runtime {
             lua.collect_all();
             self.memory.collected();
         }
-        if self.hurries.get() && lua.is_thread(self.main_thread.get()) {
-            self.hurries.set(false);
-            lua.hook_as_usual();
+        self.hurries.set(false);
+        let is_late = self.is_late();
+        lua.set_pace(if is_late {
+            SCRIPT_HOOK_INSTRUCTIONS_LONG
+        } else {
+            SCRIPT_HOOK_INSTRUCTIONS
+        });
+        if is_late {
+            return self.pause(lua);
         }
-        self.work(lua, i64::from(SCRIPT_HOOK_INSTRUCTIONS))
+        self.spend(lua, i64::from(SCRIPT_HOOK_INSTRUCTIONS))
     }
 
     /// As [`Runtime::spend`], for a bundle of work: looks at the time too.

@@ -19,7 +19,7 @@ use std::ffi::CStr;
 use super::bridge;
 use super::bytecode::{Uses, uses};
 use super::library;
-use super::runtime::PROXIES_MAX;
+use super::runtime::{Activity, PROXIES_MAX};
 use super::vm::{FUNCTION, GLOBALS, Lua, NIL, Outcome, Raised, STRING, TABLE};
 
 pub const READ_ONLY: &[u8] = b"Attempt to modify a readonly table";
@@ -111,6 +111,7 @@ pub fn build(lua: Lua, kind: Kind) {
 fn replace_functions(lua: Lua, globals: i32) {
     lua.push_value(globals);
     bridge::set_function(lua, b"pcall", protected_call);
+    bridge::set_function(lua, b"xpcall", protected_call_with_handler);
     bridge::set_function(lua, b"getmetatable", get_metatable);
     bridge::set_function(lua, b"setmetatable", set_metatable);
     bridge::set_function(lua, b"rawget", raw_get);
@@ -298,6 +299,31 @@ fn protected_call(lua: Lua) -> Outcome {
         // Anything else stays behind the table, as a third result.
     }
     Ok(lua.top())
+}
+
+/// xpcall as Lua's, but the handler of a script that is to end is passed over: Lua calls it with hooks turned off,
+/// so that nothing could end it.
+fn protected_call_with_handler(lua: Lua) -> Outcome {
+    lua.check_any(2);
+    lua.set_top(2);
+    if lua.kind(2) == FUNCTION {
+        lua.push_closure(handle_unless_ending, 1);
+    }
+    lua.insert(1);
+    let is_ok = lua.protected_call(0, super::vm::ALL_RESULTS, 1).is_ok();
+    lua.push_bool(is_ok);
+    lua.replace(1);
+    Ok(lua.top())
+}
+
+/// Upvalue: the script's handler.
+fn handle_unless_ending(lua: Lua) -> Outcome {
+    if lua.runtime().activity() != Activity::Ending {
+        lua.push_value(Lua::upvalue(1));
+        lua.insert(1);
+        lua.call(1, 1);
+    }
+    Ok(1)
 }
 
 fn get_metatable(lua: Lua) -> Outcome {

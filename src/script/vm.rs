@@ -21,7 +21,7 @@ use mlua::ffi;
 pub use mlua::ffi::lua_State;
 
 use super::runtime::Runtime;
-use crate::limits::{SCRIPT_HOOK_INSTRUCTIONS, SCRIPT_SOURCE_PIECE_BYTES};
+use crate::limits::SCRIPT_SOURCE_PIECE_BYTES;
 
 pub const NIL: c_int = ffi::LUA_TNIL;
 pub const BOOLEAN: c_int = ffi::LUA_TBOOLEAN;
@@ -593,13 +593,11 @@ impl Lua {
         set_hook(self.runtime().main_thread(), 1);
     }
 
-    pub fn is_thread(self, thread: *mut lua_State) -> bool {
-        self.0 == thread
-    }
-
-    /// The count hook of this thread fires at its usual pace again.
-    pub fn hook_as_usual(self) {
-        set_hook(self.0, SCRIPT_HOOK_INSTRUCTIONS);
+    /// Makes the count hook of this thread fire each `count` instructions.
+    pub fn set_pace(self, count: c_int) {
+        if unsafe { ffi::lua_gethookcount(self.0) } != count {
+            set_hook(self.0, count);
+        }
     }
 
     /// What the function `level` frames up is and where it stands; `None` beyond
