@@ -20,10 +20,18 @@ class Server:
         for _ in range(200):
             try:
                 self.socket = socket.create_connection(("127.0.0.1", self.port), timeout=300)
+                self.wait_until_loaded()
                 return
             except OSError:
                 time.sleep(0.05)
         raise SystemExit(f"{name} did not listen")
+
+    def wait_until_loaded(self):
+        while True:
+            self.socket.sendall(b"PING\r\n")
+            if self.socket.recv(1000).startswith(b"+PONG"):
+                return
+            time.sleep(0.05)
 
     def cpu_s(self):
         """CPU time that the kernel charged to all threads so far."""

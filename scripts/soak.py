@@ -74,7 +74,8 @@ class HalfClosed(Bad):
             answer = b""
             while piece := connection.recv(1 << 16):
                 answer += piece
-            assert answer.count(b"\r\n") == 100, f"{answer.count(b'\r\n')} of 100 replies"
+            count = answer.count(b"\r\n")
+            assert count == 100, f"{count} of 100 replies"
 
 
 class Unread(Bad):
@@ -190,7 +191,8 @@ class Soak:
         for _ in range(options.connections):
             connection = socket.create_connection(("127.0.0.1", self.server.port), timeout=30)
             connection.sendall(b"PING\r\n")
-            assert connection.recv(100) == b"+PONG\r\n"
+            answer = connection.recv(100)
+            assert answer == b"+PONG\r\n", f"{answer} from idle connection {len(idle)}"
             idle.append(connection)
         print(f"{options.connections} idle connections: {shown(self.state())}", flush=True)
         kinds = [Churn, Churn, HalfClosed, Unread, Slow, Partial, Partial, Subscriber, Subscriber, Publisher, Waiter]

@@ -55,10 +55,10 @@ pub const READ_LEN_MIN: usize = 4 * 1024;
 /// Bytes by which it grows: what one read takes at the most in the common case (Redis: PROTO_IOBUF_LEN).
 pub const READ_LEN: usize = 16 * 1024;
 
-/// Input buffer capacity that an idle connection keeps.
+/// Input buffer capacity that a thread keeps for the next connection that reads.
 pub const INPUT_KEPT_MAX: usize = 64 * 1024;
 
-/// Output buffer capacity that a connection keeps between batches.
+/// Output buffer capacity that a thread keeps likewise.
 pub const OUTPUT_KEPT_MAX: usize = 64 * 1024;
 
 /// Requests that one batch runs before others get their turn.

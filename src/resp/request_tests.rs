@@ -435,3 +435,33 @@ proptest! {
         prop_assert!(decoder.memory_bytes() <= 16 * (input.len() + 8));
     }
 }
+
+/// Decoding again from the first byte on at every read would take a thousand times as long.
+#[test]
+fn a_large_request_in_small_reads_is_decoded_in_linear_time() {
+    const READ_LEN: usize = 16 * 1024;
+    const MEMBERS: usize = 500_000;
+    let mut bytes = format!("*{}\r\n$4\r\nZADD\r\n$5\r\nboard\r\n", 2 + 2 * MEMBERS).into_bytes();
+    for member in 0..MEMBERS {
+        bytes.extend_from_slice(
+            format!("$6\r\n{member:06}\r\n$19\r\nplayer:{member:012}\r\n").as_bytes(),
+        );
+    }
+    assert!(bytes.len() > 19_000_000);
+    let decode = |read_len: usize| {
+        let started = std::time::Instant::now();
+        let mut decoder = RequestDecoder::new();
+        let mut reads = (0..bytes.len())
+            .step_by(read_len)
+            .map(|at| (at + read_len).min(bytes.len()));
+        let ended =
+            reads.find(|&end| matches!(decoder.decode(&bytes[..end]), Ok(Decoded::Request { .. })));
+        assert_eq!(ended, Some(bytes.len()));
+        assert_eq!(decoder.args(&bytes).len(), 2 + 2 * MEMBERS);
+        started.elapsed()
+    };
+    let whole = decode(bytes.len());
+    let in_pieces = decode(READ_LEN);
+    let most = 20 * whole + std::time::Duration::from_secs(1);
+    assert!(in_pieces < most, "{in_pieces:?} in pieces, {whole:?} whole");
+}

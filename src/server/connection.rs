@@ -6,6 +6,7 @@ use super::fiber::{Done, Fiber, Job, OwnedGuard};
 use super::guard::{Guard, Hold};
 use super::mailbox::{Closing, ConnectionMailbox, MailboxHandle};
 use super::names::NameMemory;
+use super::spare;
 use crate::engine::client::{Client, ClientId, client_flags};
 use crate::engine::dispatch::{Access, Outcome, access_for, may_run_script};
 use crate::engine::session::Session;
@@ -224,8 +225,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
         if self.written == self.output.len() {
             if self.written > 0 {
-                self.output.clear();
-                self.output.shrink_to(limits::OUTPUT_KEPT_MAX);
+                spare::give_output(self.output.take());
                 self.written = 0;
                 self.gated_len = 0;
                 self.mailbox.unwritten_bytes.store(0, Relaxed);
@@ -249,7 +249,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.make_room();
         let read = pin!(self.stream.read_buf(&mut self.input));
         match read.poll(cx) {
-            Poll::Pending => Poll::Pending,
+            Poll::Pending => {
+                if self.input.is_empty() {
+                    spare::give_input(std::mem::take(&mut self.input));
+                    self.mailbox.query_free_bytes.store(0, Relaxed);
+                }
+                Poll::Pending
+            }
             Poll::Ready(Ok(0)) | Poll::Ready(Err(_)) => Poll::Ready(Event::Failed),
             Poll::Ready(Ok(count)) => Poll::Ready(Event::Read(count)),
         }
@@ -292,8 +298,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     fn make_room(&mut self) {
-        if self.input.is_empty() && self.input.capacity() > limits::INPUT_KEPT_MAX {
-            self.input = Vec::new();
+        if self.input.capacity() == 0 {
+            self.input = spare::take_input();
         }
         let free = self.input.capacity() - self.input.len();
         if free < limits::READ_LEN_MIN {
@@ -359,6 +365,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     fn run_batch(&mut self) {
         let shared = self.shared.clone();
         let mut guard = Guard::new(&shared);
+        if self.output.capacity() == 0 {
+            self.output = Reply::with_buffer(spare::take_output(), self.output.protocol());
+        }
         let mut now = shared.time.now();
         self.client
             .last_interaction_ms

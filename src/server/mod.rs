@@ -25,6 +25,7 @@ pub mod policy;
 pub mod signals;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod simulation;
+pub mod spare;
 pub mod start;
 pub mod title;
 pub mod transfers;

@@ -6,6 +6,7 @@
 mod access;
 mod command_docs;
 mod command_info;
+mod crowd;
 mod debug;
 mod differential;
 mod durability;

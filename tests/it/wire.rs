@@ -189,6 +189,26 @@ fn a_large_value_comes_back_whole() {
 }
 
 #[test]
+fn a_board_of_twenty_megabytes_comes_in_one_request() {
+    const MEMBERS: usize = 400_000;
+    let server = Server::start();
+    let mut client = server.client();
+    let mut bytes = format!("*{}\r\n$4\r\nZADD\r\n$5\r\nboard\r\n", 2 + 2 * MEMBERS).into_bytes();
+    for member in 0..MEMBERS {
+        let line = format!("$6\r\n{member:06}\r\n$24\r\nthe-player:{member:013}\r\n");
+        bytes.extend_from_slice(line.as_bytes());
+    }
+    for piece in bytes.chunks(16 * 1024) {
+        client.send_bytes(piece);
+    }
+    assert_eq!(client.read(), Value::Integer(MEMBERS as i64));
+    assert_eq!(
+        client.call(["ZCARD", "board"]),
+        Value::Integer(MEMBERS as i64)
+    );
+}
+
+#[test]
 fn looking_whether_a_key_is_there_counts_and_leaves_its_age() {
     let server = Server::start_with(&["--maxmemory-policy", "allkeys-lfu"]);
     let mut client = server.client();
