@@ -71,6 +71,19 @@ pub const LOOK_AHEAD_REQUESTS_MAX: usize = 16;
 /// Bytes of replies after which a batch ends likewise.
 pub const BATCH_OUTPUT_MAX: usize = 1024 * 1024;
 
+/// Prefixes that all clients together may track: each change is compared with all of them.
+pub const TRACKING_PREFIXES_MAX: usize = 4096;
+
+/// Changed keys that one message about a prefix gathers; more are sent before the batch is over, so that a long
+/// script does not gather without end.
+pub const TRACKING_BROADCAST_KEYS_MAX: usize = 64 * 1024;
+
+/// Keys that a round over a full tracking table gives up, times the rounds in a row (Redis: the same).
+pub const TRACKING_ROUND_KEYS: usize = 100;
+
+/// Readers of one key, and every doubling of that, at which those that are gone are removed.
+pub const TRACKING_READERS_SWEEP_MIN: usize = 16;
+
 /// Stacks of scripts that a thread keeps for the next ones.
 pub const SCRIPT_STACKS_KEPT_MAX: usize = 4;
 

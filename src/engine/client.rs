@@ -103,6 +103,13 @@ pub mod client_flags {
     pub const REPLICA_ONLINE: u32 = 1 << 30;
     pub const TRACKING_BROKEN_REDIRECT: u32 = 1 << 9;
     pub const TRACKING_BCAST: u32 = 1 << 10;
+    /// Keys are tracked only after CLIENT CACHING YES.
+    pub const TRACKING_OPTIN: u32 = 1 << 11;
+    /// Keys are tracked except after CLIENT CACHING NO.
+    pub const TRACKING_OPTOUT: u32 = 1 << 12;
+    /// CLIENT CACHING was called for the command or transaction to come.
+    pub const TRACKING_CACHING: u32 = 1 << 13;
+    pub const TRACKING_NOLOOP: u32 = 1 << 14;
 }
 
 /// [`Client::last_command`] before the first command.
@@ -161,6 +168,22 @@ impl Client {
             self.flags.fetch_or(flag, Relaxed);
         } else {
             self.flags.fetch_and(!flag, Relaxed);
+        }
+    }
+
+    /// Whether the keys that the client reads are noted.
+    #[inline]
+    pub fn tracks_reads(&self) -> bool {
+        let mode = client_flags::TRACKING | client_flags::TRACKING_BCAST;
+        self.flags.load(Relaxed) & mode == client_flags::TRACKING
+    }
+
+    /// The client that gets the invalidations of this one: 0 when it gets them itself, -1 when it does not track.
+    pub fn redirection(&self) -> i64 {
+        if self.has_flag(client_flags::TRACKING) {
+            self.redirect.load(Relaxed) as i64
+        } else {
+            -1
         }
     }
 

@@ -50,10 +50,7 @@ pub fn describe(client: &Client, table: &CommandTable, now: Moment) -> Vec<u8> {
     let command = client
         .last_command()
         .map_or("NULL", |id| &table.get(id).full_name);
-    let redirect = match client.redirect.load(Relaxed) {
-        0 => -1,
-        id => id as i64,
-    };
+    let redirect = client.redirection();
     let events = if usage.output_bytes > 0 { "rw" } else { "r" };
     let mut line = format!(
         "id={} addr={} laddr={} fd={} name=",

@@ -337,7 +337,7 @@ impl<'a> WriteCtx<'a> {
                 .extend(effects.into_iter().map(|args| (db, args)));
         }
         if done.modified {
-            self.engine.key_changed(db, key);
+            self.engine.key_changed(db, key, self.session.author());
         }
         if done.created && !done.empty {
             self.engine.notify(EventClass::NEW, "new", key, db);
@@ -373,7 +373,7 @@ impl<'a> WriteCtx<'a> {
             table.insert(key, value)
         };
         self.log.dirty += 1;
-        self.engine.key_changed(db, key);
+        self.engine.key_changed(db, key, self.session.author());
         if old.is_none() {
             self.engine.notify(EventClass::NEW, "new", key, db);
         }
@@ -392,7 +392,7 @@ impl<'a> WriteCtx<'a> {
     pub fn take_value_at(&mut self, db: usize, key: &[u8]) -> Option<(Value, Option<i64>)> {
         let taken = self.engine.db_mut(db).take(key)?;
         self.log.dirty += 1;
-        self.engine.key_changed(db, key);
+        self.engine.key_changed(db, key, self.session.author());
         self.engine.blocking.signal(db, key);
         Some(taken)
     }
@@ -402,7 +402,7 @@ impl<'a> WriteCtx<'a> {
         let db = self.session.db;
         self.set_deadline_at(db, key, deadline_ms);
         self.log.dirty += 1;
-        self.engine.key_changed(db, key);
+        self.engine.key_changed(db, key, self.session.author());
     }
 
     /// Sets or clears the deadline in database `db` without counting a change (part of a larger one).

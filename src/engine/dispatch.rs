@@ -39,6 +39,10 @@ pub enum Outcome {
 
 /// Access that the request needs; cheap, and without the engine's lock.
 pub fn access_for(session: &Session, resolved: Resolved) -> Access {
+    // What a client reads is noted down where it tracks.
+    if session.client.tracks_reads() {
+        return Access::Exclusive;
+    }
     let Ok(command) = resolved else {
         return Access::Shared;
     };
@@ -88,9 +92,82 @@ impl Engine {
         reply: &mut Reply,
         now: &mut Moment,
     ) -> Outcome {
+        if self.tracking.is_active() {
+            return self.execute_tracked(session, resolved, args, reply, now);
+        }
         if self.wants_room() {
             self.make_room(*now);
         }
+        self.run_request(session, resolved, args, reply, now)
+    }
+
+    /// [`Engine::execute`] with what clients that track are to see: what making room invalidates comes before the
+    /// reply, what the command invalidates behind it.
+    fn execute_tracked(
+        &mut self,
+        session: &mut Session,
+        resolved: Resolved,
+        args: Args<'_>,
+        reply: &mut Reply,
+        now: &mut Moment,
+    ) -> Outcome {
+        let id = session.client.id;
+        self.tracking.begin(Some(id), &self.clients);
+        if self.wants_room() {
+            self.make_room(*now);
+        }
+        self.make_tracking_room();
+        self.tracking.send_pending(&self.clients, Some(reply));
+        let outcome = self.run_request(session, resolved, args, reply, now);
+        self.tracking.begin(None, &self.clients);
+        let is_over = matches!(outcome, Outcome::Done) && session.transaction.is_none();
+        if is_over && !self.is_about_client(resolved) {
+            let client = &session.client;
+            client.set_flag(client_flags::TRACKING_CACHING, false);
+        }
+        outcome
+    }
+
+    /// Whether a request is of CLIENT, which leaves alone what CLIENT CACHING said.
+    fn is_about_client(&self, resolved: Resolved) -> bool {
+        let command = match resolved {
+            Ok(command) => command,
+            Err(ResolveError::Arity(id)) => self.table.get(id),
+            Err(ResolveError::Unknown | ResolveError::UnknownSubcommand(_)) => return false,
+        };
+        let parent = command.parent.map(|id| self.table.get(id));
+        parent.is_some_and(|parent| parent.spec.name == "client")
+    }
+
+    /// Notes which keys a client that tracks has read.
+    fn remember_reads(&mut self, session: &Session, command: &Command, args: Args<'_>) {
+        let client = &session.client;
+        if !command.flags.contains(Flags::READONLY)
+            || command.flags.contains(Flags::PUBSUB)
+            || command.runs_scripts()
+            || !client.tracks_reads()
+        {
+            return;
+        }
+        let caching_given = client.has_flag(client_flags::TRACKING_CACHING);
+        if client.has_flag(client_flags::TRACKING_OPTIN) && !caching_given
+            || client.has_flag(client_flags::TRACKING_OPTOUT) && caching_given
+        {
+            return;
+        }
+        keys::for_each_key(command, args, |key, _| {
+            self.tracking.remember(client.id, key);
+        });
+    }
+
+    fn run_request(
+        &mut self,
+        session: &mut Session,
+        resolved: Resolved,
+        args: Args<'_>,
+        reply: &mut Reply,
+        now: &mut Moment,
+    ) -> Outcome {
         let mark = reply.len();
         let command = match self.admit(session, resolved, args, reply, *now) {
             Admission::Run(command) => command,
@@ -303,6 +380,9 @@ impl Engine {
                 now,
                 Access::Exclusive,
             );
+        }
+        if self.tracking.is_active() {
+            self.remember_reads(session, command, args);
         }
         if session.must_not_block()
             && let Some(block) = log.block.take()
@@ -587,6 +667,7 @@ impl Engine {
         let command = table.get(waiting.command);
         let mut reply = Reply::new(waiting.session.protocol);
         waiting.session.origin = Origin::Unblocked;
+        let interrupted = self.tracking.begin(Some(id), &self.clients);
         let args = std::mem::take(&mut waiting.args);
         let again = self.call(
             &mut waiting.session,
@@ -599,11 +680,12 @@ impl Engine {
         waiting.args = args;
         if again.is_some() {
             self.blocking.put_back(waiting);
-            return;
+        } else {
+            self.blocking
+                .leave_queues(id, waiting.session.db, &waiting.block.keys);
+            self.finish_wait(waiting, reply);
         }
-        self.blocking
-            .leave_queues(id, waiting.session.db, &waiting.block.keys);
-        self.finish_wait(waiting, reply);
+        self.tracking.begin(interrupted, &self.clients);
     }
 
     fn finish_wait(&mut self, waiting: Waiting, mut reply: Reply) {
@@ -611,7 +693,10 @@ impl Engine {
         self.drop_unwanted_reply(&mut session, &mut reply, 0);
         count(&self.stats.unblocked_clients, 1);
         let client = Arc::clone(&session.client);
-        client.set_flag(client_flags::BLOCKED, false);
+        client.set_flag(
+            client_flags::BLOCKED | client_flags::TRACKING_CACHING,
+            false,
+        );
         client.mailbox.deliver(Bytes::from(reply.take()));
         client.mailbox.unblock(session);
     }
@@ -652,6 +737,7 @@ impl Engine {
         self.unwatch(session);
         self.unsubscribe_all(session);
         self.monitors.retain(|client| client.id != id);
+        self.tracking.forget(&session.client);
         self.unfollow(id);
         self.clients.remove(id);
         count(

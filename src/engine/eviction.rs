@@ -17,9 +17,14 @@ const ROUND_KEYS_MAX: usize = 128;
 const TRIES_FOR_A_DEADLINE: usize = 16;
 
 impl Engine {
-    /// Whether keys are to be given up now.
+    /// Whether keys are to be given up now; renews the count of used memory.
     #[inline]
     pub fn wants_room(&self) -> bool {
+        if self.settings.maxmemory == 0 {
+            return false;
+        }
+        self.used_memory_bytes
+            .store(self.outside.estimate_memory_bytes(), Relaxed);
         self.out_of_memory() && self.settings.maxmemory_policy != MaxmemoryPolicy::NoEviction
     }
 
@@ -33,8 +38,6 @@ impl Engine {
                 return;
             };
             self.evict(db, &key);
-            let used = self.outside.used_memory_bytes();
-            self.used_memory_bytes.store(used, Relaxed);
         }
     }
 
@@ -48,7 +51,7 @@ impl Engine {
             b"DEL"
         };
         self.effects.push_words(db, &[verb, key]);
-        self.key_changed(db, key);
+        self.key_changed(db, key, None);
         self.blocking.signal(db, key);
         self.notify(EventClass::EVICTED, "evicted", key, db);
     }

@@ -31,7 +31,9 @@ pub mod spec;
 pub mod stats;
 pub mod table;
 pub mod time;
+pub mod tracking;
 pub mod transfer;
+mod watching;
 
 use crate::resp::args::{Args, OwnedArgs};
 use crate::settings::{Access, Extent, MaxmemoryPolicy, SetError, Settings};
@@ -50,6 +52,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use table::CommandTable;
 use time::{Moment, TimeSource};
 use transfer::{Transfer, Transferred};
+use watching::{WatchName, Watcher};
 
 /// Keys that one expiry cycle looks at and removes before it lets others run.
 const EXPIRE_CYCLE_KEYS_MAX: usize = 400;
@@ -74,6 +77,7 @@ pub struct Engine {
     /// Users and what they may do.
     pub acl: Arc<Acl>,
     pub pubsub: PubSub,
+    pub tracking: tracking::Tracking,
     pub blocking: blocking::Blocking,
     pub effects: effects::EffectLog,
     pub slow_log: slow_log::SlowLog,
@@ -162,6 +166,10 @@ pub trait Outside: Send + Sync {
     fn lazy_free_pending(&self) -> usize;
     /// Bytes in use now, by the allocator's count.
     fn used_memory_bytes(&self) -> u64;
+    /// The same, cheaper: what other threads did just now may be missing.
+    fn estimate_memory_bytes(&self) -> u64 {
+        self.used_memory_bytes()
+    }
     /// Memory of the process in more detail; costs more.
     fn memory(&self) -> Memory;
     /// The allocator's own report.
@@ -342,13 +350,6 @@ pub enum PauseKind {
     All,
 }
 
-/// A client that watches a key.
-struct Watcher {
-    client: Arc<Client>,
-    /// The key was past its deadline already, so that its removal is no change.
-    was_expired: bool,
-}
-
 /// What one call changed, gathered while its handler runs.
 #[derive(Default)]
 pub struct ChangeLog {
@@ -384,6 +385,7 @@ impl Engine {
             acl,
             clients: Arc::default(),
             pubsub: PubSub::default(),
+            tracking: tracking::Tracking::default(),
             blocking: blocking::Blocking::default(),
             effects: effects::EffectLog::default(),
             slow_log: slow_log::SlowLog::new(
@@ -574,8 +576,12 @@ impl Engine {
         }
     }
 
-    /// A key changed: transactions that watch it are off.
-    pub fn key_changed(&mut self, db: usize, key: &[u8]) {
+    /// A key changed, by a command of `author` if it was a client's own: transactions that watch it are off, and who
+    /// holds a copy of it is told.
+    pub fn key_changed(&mut self, db: usize, key: &[u8], author: Option<ClientId>) {
+        if self.tracking.is_active() {
+            self.tracking.key_changed(key, author, &self.clients);
+        }
         if self.watchers.is_empty() {
             return;
         }
@@ -650,53 +656,6 @@ impl Engine {
         self.blocking.signal_db(second);
     }
 
-    /// Starts to watch a key of the session's database.
-    pub fn watch(&mut self, session: &mut Session, key: &[u8], now: Moment) {
-        let name = (session.db, Box::from(key));
-        if session.watched.contains(&name) {
-            return;
-        }
-        let was_expired = self.db(session.db).is_expired(key, now.unix_ms());
-        session.watched.push(name.clone());
-        let watcher = Watcher {
-            client: session.client.clone(),
-            was_expired,
-        };
-        self.watchers.entry(name).or_default().push(watcher);
-    }
-
-    /// Forgets all watched keys of a session.
-    pub fn unwatch(&mut self, session: &mut Session) {
-        for name in std::mem::take(&mut session.watched) {
-            if let Some(watchers) = self.watchers.get_mut(&name) {
-                watchers.retain(|watcher| watcher.client.id != session.client.id);
-                if watchers.is_empty() {
-                    self.watchers.remove(&name);
-                }
-            }
-        }
-        session.client.watch_broken.store(false, Relaxed);
-    }
-
-    /// Whether a watched key changed, or fell to its deadline since the watch began.
-    pub fn watch_is_broken(&self, session: &Session, now: Moment) -> bool {
-        let fell = |name: &(usize, Box<[u8]>)| {
-            let me = |watcher: &&Watcher| watcher.client.id == session.client.id;
-            let watcher = self
-                .watchers
-                .get(name)
-                .and_then(|watchers| watchers.iter().find(me));
-            watcher.is_some_and(|watcher| !watcher.was_expired)
-                && self.db(name.0).is_expired(&name.1, now.unix_ms())
-        };
-        session.client.watch_broken.load(Relaxed) || session.watched.iter().any(fell)
-    }
-
-    /// Number of keys that someone watches.
-    pub fn watched_key_count(&self) -> usize {
-        self.watchers.len()
-    }
-
     /// Removes all subscriptions of a session.
     pub fn unsubscribe_all(&mut self, session: &mut Session) {
         let id = session.client.id;
@@ -725,7 +684,7 @@ impl Engine {
             b"DEL"
         };
         self.effects.push_words(db, &[verb, key]);
-        self.key_changed(db, key);
+        self.key_changed(db, key, None);
         self.blocking.signal(db, key);
         self.notify(EventClass::EXPIRED, "expired", key, db);
     }
@@ -858,44 +817,5 @@ impl Engine {
         for client in &self.monitors {
             client.mailbox.deliver(line.clone());
         }
-    }
-}
-
-/// Looks up a watched key without owning its name.
-trait WatchName {
-    fn parts(&self) -> (usize, &[u8]);
-}
-
-impl WatchName for (usize, Box<[u8]>) {
-    fn parts(&self) -> (usize, &[u8]) {
-        (self.0, &self.1)
-    }
-}
-
-impl WatchName for (usize, &[u8]) {
-    fn parts(&self) -> (usize, &[u8]) {
-        (self.0, self.1)
-    }
-}
-
-impl<'a> std::borrow::Borrow<dyn WatchName + 'a> for (usize, Box<[u8]>) {
-    fn borrow(&self) -> &(dyn WatchName + 'a) {
-        self
-    }
-}
-
-impl PartialEq for dyn WatchName + '_ {
-    fn eq(&self, other: &Self) -> bool {
-        self.parts() == other.parts()
-    }
-}
-
-impl Eq for dyn WatchName + '_ {}
-
-impl std::hash::Hash for dyn WatchName + '_ {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        let (db, key) = self.parts();
-        db.hash(state);
-        key.hash(state);
     }
 }

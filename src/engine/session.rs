@@ -1,7 +1,7 @@
 //! What one connection is in the middle of: database, protocol, transaction.
 
 use super::acl::User;
-use super::client::{Client, client_flags};
+use super::client::{Client, ClientId, client_flags};
 use super::followers::FollowTerms;
 use super::random::Random;
 use super::table::CommandId;
@@ -157,6 +157,11 @@ impl Session {
             self.origin,
             Origin::Transaction | Origin::Script | Origin::Replay
         )
+    }
+
+    /// Whose change a change of this session is. A script's belongs to nobody, as in Redis.
+    pub fn author(&self) -> Option<ClientId> {
+        (self.origin != Origin::Script).then_some(self.client.id)
     }
 
     /// Brings the figures that others see up to date.

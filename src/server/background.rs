@@ -36,6 +36,8 @@ pub async fn run(shared: Arc<Shared>) {
             engine.used_memory_bytes.store(used, Relaxed);
             engine.make_room(now);
             evict_clients(&shared, &engine.settings);
+            engine.make_tracking_room();
+            engine.broadcast_invalidations();
             engine.stats.peak_memory_bytes.fetch_max(used, Relaxed);
             let commands = engine.stats.commands_processed.load(Relaxed);
             let (input, output) = (engine.net_input_bytes(), engine.net_output_bytes());

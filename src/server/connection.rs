@@ -622,7 +622,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         match fiber.resume(&self.shared.busy) {
             Some(done) => {
                 self.state = State::Open;
-                drop(self.take_back(done));
+                let mut engine = self.take_back(done);
+                engine.broadcast_invalidations();
+                drop(engine);
                 if self.state == State::Open && !self.input.is_empty() {
                     self.run_batch();
                 }
@@ -637,7 +639,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.state = State::Closing;
             if let Some(mut fiber) = self.fiber.take() {
                 match fiber.resume(&self.shared.busy) {
-                    Some(done) => drop(self.take_back(done)),
+                    Some(done) => self.take_back(done).broadcast_invalidations(),
                     None => self.fiber = Some(fiber),
                 }
             }

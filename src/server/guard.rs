@@ -79,6 +79,7 @@ impl<'s> Guard<'s> {
         match std::mem::replace(&mut self.held, Held::None) {
             Held::Owned(engine) => Some(engine),
             other => {
+                // The batch goes on, so that broadcasts wait.
                 drop(other);
                 self.shared.write_owned()
             }
@@ -88,5 +89,15 @@ impl<'s> Guard<'s> {
     /// Takes the engine back that was given away.
     pub fn give_back(&mut self, engine: OwnedGuard) {
         self.held = Held::Owned(engine);
+    }
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        match &mut self.held {
+            Held::Exclusive(engine) => engine.broadcast_invalidations(),
+            Held::Owned(engine) => engine.broadcast_invalidations(),
+            Held::Shared(_) | Held::None => {}
+        }
     }
 }

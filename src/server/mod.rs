@@ -4,6 +4,7 @@
 //! the connections; all share one [`Engine`] behind a reader-writer lock.
 //! Nothing holds the lock across an await.
 
+pub mod allocated;
 pub mod background;
 pub mod busy;
 pub mod check;

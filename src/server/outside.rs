@@ -1,5 +1,6 @@
 //! What the engine asks of the process: shutdown, memory figures, applied settings.
 
+use super::allocated;
 use super::descriptors;
 use super::durability::jobs::Jobs;
 use super::durability::load::Names;
@@ -98,11 +99,15 @@ impl Outside for Process {
     }
 
     fn used_memory_bytes(&self) -> u64 {
-        allocated_bytes()
+        allocated::sample()
+    }
+
+    fn estimate_memory_bytes(&self) -> u64 {
+        allocated::estimate()
     }
 
     fn memory(&self) -> Memory {
-        let allocated_bytes = allocated_bytes();
+        let allocated_bytes = allocated::sample();
         Memory {
             startup_bytes: self.startup_bytes,
             allocated_bytes,
@@ -305,15 +310,6 @@ impl LogFiles for RealLogFiles {
             text
         })
     }
-}
-
-/// Bytes that the allocator has handed out.
-pub fn allocated_bytes() -> u64 {
-    // The figures are a snapshot that has to be renewed first.
-    if tikv_jemalloc_ctl::epoch::advance().is_err() {
-        return 0;
-    }
-    tikv_jemalloc_ctl::stats::allocated::read().unwrap_or(0) as u64
 }
 
 /// The resident set, from the process file system; 0 where there is none.

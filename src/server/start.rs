@@ -10,7 +10,7 @@ use super::outside::Process;
 use super::policy::ConnectionPolicy;
 use super::title::ProcessTitle;
 use super::transfers::Transfers;
-use super::{Shared, background, descriptors, durability, outside, signals, users};
+use super::{Shared, allocated, background, descriptors, durability, signals, users};
 use crate::commands;
 use crate::engine::random::Random;
 use crate::engine::table::CommandTable;
@@ -282,7 +282,7 @@ pub(super) fn build(
         busy: busy.clone(),
         connections_max: connections_max.clone(),
         shutdown: shutdown.clone(),
-        startup_bytes: outside::allocated_bytes(),
+        startup_bytes: allocated::sample(),
         listeners: listeners.clone(),
         title,
     };

@@ -62,6 +62,8 @@ pub struct Fields {
     pub client_query_buffer_limit: usize,
     /// Bytes.
     pub proto_max_bulk_len: usize,
+    /// 0 is no limit.
+    pub tracking_table_max_keys: usize,
 
     // Memory.
     /// Bytes; 0 is no limit.

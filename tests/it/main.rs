@@ -10,6 +10,7 @@ mod crowd;
 mod debug;
 mod differential;
 mod durability;
+mod eviction;
 mod glob_real;
 mod harness;
 mod limits;

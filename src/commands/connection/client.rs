@@ -2,6 +2,7 @@
 
 use super::hello::{BAD_NAME, is_plain};
 use super::listing::{Filter, Kind};
+use super::tracking;
 use crate::engine::PauseKind;
 use crate::engine::blocking::{TimeoutReply, Waiting};
 use crate::engine::client::{ClientId, client_flags};
@@ -26,6 +27,10 @@ pub const COMMANDS: &[CommandSpec] = &[CommandSpec {
     tips: &[],
     syntax: "",
     run: Run::Container(&[
+        tracking::CACHING,
+        tracking::GETREDIR,
+        tracking::TRACKING,
+        tracking::TRACKINGINFO,
         CommandSpec {
             name: "no-touch",
             group: Group::Connection,
@@ -414,7 +419,7 @@ fn client_reply(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
     Ok(())
 }
 
-fn on_or_off(text: &[u8]) -> Result<bool, CommandError> {
+pub fn on_or_off(text: &[u8]) -> Result<bool, CommandError> {
     if text.eq_ignore_ascii_case(b"on") {
         Ok(true)
     } else if text.eq_ignore_ascii_case(b"off") {
@@ -445,6 +450,10 @@ fn client_help(ctx: &mut ReadCtx<'_>, _args: Args<'_>) -> Handled {
         ctx.reply,
         "CLIENT",
         &[
+            "CACHING (YES|NO)",
+            "    Enable/disable tracking of the keys for next command in OPTIN/OPTOUT modes.",
+            "GETREDIR",
+            "    Return the client ID we are redirecting to when tracking is enabled.",
             "GETNAME",
             "    Return the name of the current connection.",
             "ID",
@@ -483,6 +492,11 @@ fn client_help(ctx: &mut ReadCtx<'_>, _args: Args<'_>) -> Handled {
             "    * LIB-VER: the client lib version.",
             "UNBLOCK <clientid> [TIMEOUT|ERROR]",
             "    Unblock the specified blocked client.",
+            "TRACKING (ON|OFF) [REDIRECT <id>] [BCAST] [PREFIX <prefix> [...]]",
+            "         [OPTIN] [OPTOUT] [NOLOOP]",
+            "    Control server assisted client side caching.",
+            "TRACKINGINFO",
+            "    Report tracking status for the current connection.",
             "NO-EVICT (ON|OFF)",
             "    Protect current client connection from eviction.",
             "NO-TOUCH (ON|OFF)",

@@ -235,6 +235,7 @@ fn reset_session(ctx: &mut ControlCtx<'_>) {
     let id = ctx.session.client.id;
     ctx.engine.unwatch(ctx.session);
     ctx.engine.unsubscribe_all(ctx.session);
+    ctx.engine.tracking.disable(&ctx.session.client);
     ctx.engine.monitors.retain(|client| client.id != id);
     let session: &mut Session = ctx.session;
     session.transaction = None;

@@ -3,6 +3,7 @@
 mod client;
 mod hello;
 mod listing;
+mod tracking;
 
 pub use client::COMMANDS as CLIENT_COMMANDS;
 pub use hello::{COMMANDS as HELLO_COMMANDS, Login, greet, log_in};

@@ -395,6 +395,7 @@ fn flushall(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
         let removed = ctx.engine.flush_db(index, ctx.now);
         ctx.engine.dirty += removed as u64;
     }
+    ctx.engine.all_keys_changed();
     if ctx.session.origin != Origin::Replay {
         ctx.engine.save_emptiness(ctx.now);
     }
@@ -406,6 +407,7 @@ fn flushall(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
 fn flushdb(ctx: &mut ControlCtx<'_>, args: Args<'_>) -> Handled {
     check_flush_options(args)?;
     let removed = ctx.engine.flush_db(ctx.session.db, ctx.now);
+    ctx.engine.all_keys_changed();
     ctx.changed(removed as u64);
     ctx.force_effect();
     ctx.reply.ok();

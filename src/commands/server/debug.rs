@@ -325,6 +325,7 @@ fn flush_all(ctx: &mut ControlCtx<'_>) {
     for db in 0..ctx.engine.store.len() {
         ctx.engine.flush_db(db, ctx.now);
     }
+    ctx.engine.all_keys_changed();
     forget_libraries(ctx);
 }
 

@@ -195,7 +195,7 @@ fn clients(out: &mut String, source: &Source<'_>) {
     );
     let blocked = |client: &&Arc<Client>| client.has_flag(client_flags::BLOCKED);
     line(out, "blocked_clients", all.iter().filter(blocked).count());
-    line(out, "tracking_clients", 0);
+    line(out, "tracking_clients", engine.tracking.client_count());
     line(
         out,
         "pubsub_clients",
@@ -543,9 +543,13 @@ fn statistics(out: &mut String, source: &Source<'_>) {
     ] {
         line(out, name, 0);
     }
-    line(out, "tracking_total_keys", 0);
-    line(out, "tracking_total_items", 0);
-    line(out, "tracking_total_prefixes", 0);
+    line(out, "tracking_total_keys", engine.tracking.key_count());
+    line(out, "tracking_total_items", engine.tracking.reader_count());
+    line(
+        out,
+        "tracking_total_prefixes",
+        engine.tracking.prefix_count(),
+    );
     line(out, "unexpected_error_replies", 0);
     line(out, "total_error_replies", count(&stats.error_replies));
     line(out, "dump_payload_sanitizations", 0);

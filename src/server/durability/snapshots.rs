@@ -63,7 +63,7 @@ pub fn intake(settings: &Settings, now: Moment, drop_expired: bool) -> Intake {
 pub fn head(snapshot: &Snapshot<'_>, log_base: bool) -> Head {
     Head {
         unix_s: snapshot.now.unix_us / 1_000_000,
-        used_memory_bytes: super::super::outside::allocated_bytes(),
+        used_memory_bytes: super::super::allocated::sample(),
         log_base,
         replication_id: snapshot.replication_id.to_string(),
         offset: snapshot.offset,

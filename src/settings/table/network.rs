@@ -146,6 +146,7 @@ pub(super) const CLIENTS: Section = Section {
             "Keys remembered for client-side caching; beyond it old ones are invalidated. 0 is no \
              limit.",
         )
-        .unsigned(),
+        .unsigned()
+        .used(|f, v| f.tracking_table_max_keys = v.number()),
     ],
 };

@@ -7,6 +7,7 @@
 mod compare;
 pub mod families;
 mod known;
+mod tracking;
 mod waiting;
 pub mod words;
 
