@@ -199,6 +199,10 @@ impl Engine {
         reply: &mut Reply,
         now: &mut Moment,
     ) -> Outcome {
+        // Every command makes room first, those that read too.
+        if self.wants_room() {
+            return Outcome::MustWrite;
+        }
         let mark = reply.len();
         match self.admit(session, resolved, args, reply, *now) {
             Admission::Run(command) => {
