@@ -1,5 +1,6 @@
 //! A thread that drops big values, so that freeing a board stalls nobody.
 
+use super::allocated;
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -21,7 +22,10 @@ impl Garbage {
             .name("lazy-free".to_string())
             .spawn(move || {
                 for garbage in receiver {
+                    allocated::estimate();
                     drop(garbage);
+                    // What was freed here counts at once.
+                    allocated::estimate();
                     count.fetch_sub(1, Relaxed);
                 }
             })?;
