@@ -76,6 +76,7 @@ impl<'a> ReadCtx<'a> {
         match found {
             Some(_) => super::stats::count(&stats.keyspace_hits, 1),
             None => {
+                self.note_expired(key);
                 super::stats::count(&stats.keyspace_misses, 1);
                 self.engine
                     .notify(EventClass::KEY_MISS, "keymiss", key, self.session.db);
@@ -92,13 +93,13 @@ impl<'a> ReadCtx<'a> {
         }
     }
 
-    /// A walk met a key past its deadline: whoever is alone on the engine next removes it.
+    /// A reader met a key past its deadline: whoever is alone on the engine next removes it.
     pub fn met_expired(&mut self, key: &[u8]) {
         self.session.met_expired.push(key.into());
     }
 
     /// The value of a key that has to be of type `T`, without counting or marking it.
-    pub fn glance<T: ValueType + 'a>(&self, key: &[u8]) -> Result<Option<&'a T>, CommandError> {
+    pub fn glance<T: ValueType + 'a>(&mut self, key: &[u8]) -> Result<Option<&'a T>, CommandError> {
         match self.peek(key) {
             None => Ok(None),
             Some(value) => T::from_ref(value).map(Some).ok_or(CommandError::WrongType),
@@ -106,8 +107,19 @@ impl<'a> ReadCtx<'a> {
     }
 
     /// The value of a key without counting or marking it.
-    pub fn peek(&self, key: &[u8]) -> Option<ValueRef<'a>> {
-        self.db().get(key, self.now.unix_ms())
+    pub fn peek(&mut self, key: &[u8]) -> Option<ValueRef<'a>> {
+        let found = self.db().get(key, self.now.unix_ms());
+        if found.is_none() {
+            self.note_expired(key);
+        }
+        found
+    }
+
+    /// A key was not found; if its deadline is why, it is to go. Beside other readers nobody removed it before.
+    fn note_expired(&mut self, key: &[u8]) {
+        if self.db().is_expired(key, self.now.unix_ms()) {
+            self.met_expired(key);
+        }
     }
 }
 

@@ -245,7 +245,7 @@ impl Runtime {
     pub fn command_ran(&self, lua: Lua) -> Result<(), Raised> {
         let commands = self.commands.get().wrapping_add(1);
         self.commands.set(commands);
-        if commands % COMMANDS_PER_LOOK == 0 && self.is_late() {
+        if commands.is_multiple_of(COMMANDS_PER_LOOK) && self.is_late() {
             return self.pause(lua);
         }
         Ok(())

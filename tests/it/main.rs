@@ -11,6 +11,7 @@ mod debug;
 mod differential;
 mod durability;
 mod eviction;
+mod expiry;
 mod glob_real;
 mod harness;
 mod limits;

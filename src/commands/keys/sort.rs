@@ -185,6 +185,8 @@ fn sort(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
 fn sort_ro(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Handled {
     let reads_all = reads_all(ctx.engine(), ctx.session, args);
     let options = Options::parse(args.from(2), false, reads_all)?;
+    // Counts and marks it; the sorting looks at the database itself, where the patterns lead.
+    let _ = ctx.value(args.arg(1));
     let from_script = ctx.session.origin == Origin::Script;
     let sorted = sorted(
         ctx.db(),

@@ -191,7 +191,7 @@ impl<'a> Query<'a> {
     }
 
     /// From where on each stream is read. Refuses wrong types and groups that are not there.
-    fn starts(&self, ctx: &ReadCtx<'_>) -> Result<Vec<From>, CommandError> {
+    fn starts(&self, ctx: &mut ReadCtx<'_>) -> Result<Vec<From>, CommandError> {
         let mut starts = Vec::with_capacity(self.keys.len());
         for (key, text) in self.keys.iter().zip(self.ids) {
             let stream = ctx.glance::<Stream>(key)?;
@@ -343,7 +343,7 @@ pub fn try_xread(ctx: &mut ReadCtx<'_>, args: Args<'_>) -> Result<Attempt, Comma
 pub fn xread(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
     let query = Query::parse(args, false, ctx.now.unix_ms())?;
     let mut reader = ctx.reader();
-    let starts = query.starts(&reader)?;
+    let starts = query.starts(&mut reader)?;
     if !show_streams(&mut reader, &query, &starts) {
         query.wait(ctx, args, &starts);
     }
@@ -352,7 +352,7 @@ pub fn xread(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
 
 pub fn xreadgroup(ctx: &mut WriteCtx<'_>, args: Args<'_>) -> Handled {
     let query = Query::parse(args, true, ctx.now.unix_ms())?;
-    let starts = query.starts(&ctx.reader())?;
+    let starts = query.starts(&mut ctx.reader())?;
     ctx.no_effect();
     let mut shown = Shown::begin(ctx.reply);
     for (key, start) in query.keys.iter().zip(&starts) {

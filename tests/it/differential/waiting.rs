@@ -42,6 +42,13 @@ const SHORT_WAITS: &[&str] = &[
     "XREAD BLOCK 1 STREAMS nothing $",
 ];
 
+/// The real server looks at the keys of a swapped database in the order of a hash table with a seed of its own; who is
+/// served first is told only where one client waits.
+const SWAP: &str = "SWAPDB 0 1";
+
+/// Percentage of the steps that swap databases, where it can be told who is served.
+const SWAPS: usize = 8;
+
 const CHANGES: &[&str] = &[
     "{ LPUSH | RPUSH } $common $plain",
     "{ LPUSH | RPUSH } $common $plain $plain $plain",
@@ -64,7 +71,6 @@ const CHANGES: &[&str] = &[
     "RENAME $common $common",
     "COPY $common $common REPLACE",
     "MOVE $common 1",
-    "SWAPDB 0 1",
     "EXPIRE $common -1",
     "PEXPIREAT $common 1",
     "LMOVE $common $common LEFT RIGHT",
@@ -206,9 +212,13 @@ fn compare(protocol: Protocol) {
             waiting[nth] = replies[0].is_none();
             continue;
         }
-        let changes: Vec<Command> = (0..1 + words.random().below(4))
+        let mut changes: Vec<Command> = (0..1 + words.random().below(4))
             .map(|_| words.command(CHANGES))
             .collect();
+        let waits = waiting.iter().filter(|&&waits| waits).count();
+        if waits <= 1 && words.random().chance(SWAPS) {
+            changes.insert(0, words.command(&[SWAP]));
+        }
         let (changes, way) = match words.random().below(5) {
             0 | 1 => (vec![changes[0].clone()], Way::Alone),
             2 if steps % STEPS_BETWEEN_FLUSHES < WAITERS => {

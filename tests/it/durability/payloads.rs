@@ -366,15 +366,14 @@ fn damaged(body: &[u8], random: &mut Random) -> Vec<u8> {
         match random.below(8) {
             0 => body.truncate(at),
             1 => body.insert(at.min(body.len()), random.below(256) as u8),
-            2 => {
-                body.get_mut(at).map(|byte| *byte = random.below(256) as u8);
-            }
-            3 => {
-                let edge = *random.pick(&[&0x00u8, &0x7f, &0x80, &0x81, &0xff, &0xfe, &0xc3]);
-                body.get_mut(at).map(|byte| *byte = edge);
-            }
-            _ => {
-                body.get_mut(at).map(|byte| *byte ^= 1 << random.below(8));
+            choice => {
+                if let Some(byte) = body.get_mut(at) {
+                    *byte = match choice {
+                        2 => random.below(256) as u8,
+                        3 => *random.pick(&[&0x00u8, &0x7f, &0x80, &0x81, &0xff, &0xfe, &0xc3]),
+                        _ => *byte ^ 1 << random.below(8),
+                    };
+                }
             }
         }
     }
