@@ -100,13 +100,7 @@ impl Blocking {
     pub fn key_count_waking_on_loss(&self) -> usize {
         self.queues
             .iter()
-            .filter(|(_, queue)| {
-                queue.iter().any(|id| {
-                    self.waiting
-                        .get(id)
-                        .is_some_and(|waiting| waiting.block.wakes_on_loss)
-                })
-            })
+            .filter(|(_, queue)| self.wakes_on_loss(queue))
             .count()
     }
 
@@ -212,23 +206,62 @@ impl Blocking {
             return;
         }
         let name: KeyName = (db, key.into());
-        if self.queues.contains_key(&name) && self.ready_set.insert(name.clone()) {
-            self.ready.push_back(name);
+        if self.queues.contains_key(&name) {
+            self.signal_name(name);
         }
     }
 
-    /// All keys of a database may have changed (SWAPDB).
-    pub fn signal_db(&mut self, db: usize) {
-        let names: Vec<KeyName> = self
-            .queues
-            .keys()
-            .filter(|(of, _)| *of == db)
-            .cloned()
-            .collect();
-        for name in names {
-            if self.ready_set.insert(name.clone()) {
-                self.ready.push_back(name);
+    /// A key went away: only those who want to know of it are woken. To signal it for others too would change in which
+    /// order they are served when it comes back at once.
+    pub fn signal_loss(&mut self, db: usize, key: &[u8]) {
+        if self.queues.is_empty() {
+            return;
+        }
+        let name: KeyName = (db, key.into());
+        if self.queue_wakes_on_loss(&name) {
+            self.signal_name(name);
+        }
+    }
+
+    /// All keys of a database may have gone (FLUSHDB, SWAPDB).
+    pub fn signal_losses(&mut self, db: usize) {
+        for name in self.names_in(db) {
+            if self.queue_wakes_on_loss(&name) {
+                self.signal_name(name);
             }
+        }
+    }
+
+    /// All keys that a database has may be new (SWAPDB).
+    pub fn signal_present(&mut self, db: usize, is_present: impl Fn(&[u8]) -> bool) {
+        for name in self.names_in(db) {
+            if is_present(&name.1) {
+                self.signal_name(name);
+            }
+        }
+    }
+
+    fn names_in(&self, db: usize) -> Vec<KeyName> {
+        let names = self.queues.keys().filter(|(of, _)| *of == db);
+        names.cloned().collect()
+    }
+
+    fn queue_wakes_on_loss(&self, name: &KeyName) -> bool {
+        self.queues
+            .get(name)
+            .is_some_and(|queue| self.wakes_on_loss(queue))
+    }
+
+    fn wakes_on_loss(&self, queue: &VecDeque<ClientId>) -> bool {
+        queue.iter().any(|id| {
+            let waiting = self.waiting.get(id);
+            waiting.is_some_and(|waiting| waiting.block.wakes_on_loss)
+        })
+    }
+
+    fn signal_name(&mut self, name: KeyName) {
+        if self.ready_set.insert(name.clone()) {
+            self.ready.push_back(name);
         }
     }
 

@@ -405,7 +405,7 @@ impl<'a> WriteCtx<'a> {
         let taken = self.engine.db_mut(db).take(key)?;
         self.log.dirty += 1;
         self.engine.key_changed(db, key, self.session.author());
-        self.engine.blocking.signal(db, key);
+        self.engine.blocking.signal_loss(db, key);
         Some(taken)
     }
 

@@ -57,7 +57,7 @@ impl Engine {
         };
         self.effects.push_words(db, &[verb, key]);
         self.key_changed(db, key, None);
-        self.blocking.signal(db, key);
+        self.blocking.signal_loss(db, key);
         self.notify(EventClass::EVICTED, "evicted", key, db);
     }
 

@@ -636,7 +636,7 @@ impl Engine {
         self.db_changes(index, None, now);
         let old = self.db_mut(index).clear();
         let removed = old.len();
-        self.blocking.signal_db(index);
+        self.blocking.signal_losses(index);
         if let Some(old) = self.store.retire(old).filter(|old| !old.is_empty()) {
             stats::count(&self.stats.lazy_freed_objects, removed as u64);
             self.outside.drop_later(Box::new(old));
@@ -652,8 +652,16 @@ impl Engine {
         self.db_changes(first, Some(second), now);
         self.db_changes(second, Some(first), now);
         self.store.swap(first, second);
-        self.blocking.signal_db(first);
-        self.blocking.signal_db(second);
+        for db in [first, second] {
+            self.blocking.signal_losses(db);
+        }
+        for db in [first, second] {
+            let is_present = |key: &[u8]| {
+                let table = self.store.db(db);
+                table.is_some_and(|table| table.get(key, now.unix_ms()).is_some())
+            };
+            self.blocking.signal_present(db, is_present);
+        }
     }
 
     /// Removes all subscriptions of a session.
@@ -685,7 +693,7 @@ impl Engine {
         };
         self.effects.push_words(db, &[verb, key]);
         self.key_changed(db, key, None);
-        self.blocking.signal(db, key);
+        self.blocking.signal_loss(db, key);
         self.notify(EventClass::EXPIRED, "expired", key, db);
     }
 
