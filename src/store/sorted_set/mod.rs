@@ -73,6 +73,13 @@ impl Thresholds {
             && member.len() <= self.max_value
             && small.has_room(member.len())
     }
+
+    /// Whether a board may begin small with this member.
+    fn admit_first(&self, member: &[u8]) -> bool {
+        self.max_entries > 0
+            && member.len() <= self.max_value
+            && Small::may_begin_with(member.len())
+    }
 }
 
 /// What OBJECT ENCODING calls the form in which a board is kept.
@@ -287,7 +294,7 @@ impl SortedSet {
         let Some(mut small) = self.small() else {
             let new = f(None);
             if let Some(score) = new {
-                self.insert_into_small(Small::new(), member, score, thresholds);
+                self.insert_first(member, score, thresholds);
             }
             return Update { old: None, new };
         };
@@ -307,6 +314,15 @@ impl SortedSet {
             }
         }
         Update { old, new }
+    }
+
+    /// Adds a member to an empty board.
+    fn insert_first(&mut self, member: &[u8], score: Score, thresholds: Thresholds) {
+        if thresholds.admit_first(member) {
+            self.put(Owned::Small(Small::with_entry(member, score)));
+        } else {
+            self.insert_into_small(Small::new(), member, score, thresholds);
+        }
     }
 
     /// Adds an absent member to what was taken out of the board, and puts it back.

@@ -138,14 +138,27 @@ fn tail_of(member: &[u8]) -> (u64, u64) {
 impl Small {
     /// A block with no entries; the caller adds one before it is kept.
     pub(super) fn new() -> Small {
-        let layout = layout(size_class(HEAD));
-        // SAFETY: the layout has a size above zero, and the two head words lie inside it.
+        Small::with_room(HEAD, 0)
+    }
+
+    /// A block with one entry.
+    pub(super) fn with_entry(member: &[u8], score: Score) -> Small {
+        let head = EntryHead::new(member.len(), score);
+        let mut small = Small::with_room(HEAD + head.len + member.len(), 1);
+        small.write_entry(HEAD, &head, member);
+        small
+    }
+
+    /// A block that says that it has `len` entries up to byte `used`, which the caller writes.
+    fn with_room(used: usize, len: usize) -> Small {
+        let layout = layout(size_class(used));
+        // SAFETY: the layout is at least as large as the head, whose two words are written.
         unsafe {
             let Some(block) = NonNull::new(alloc(layout)) else {
                 handle_alloc_error(layout)
             };
-            block.cast::<u32>().write(HEAD as u32);
-            block.cast::<u32>().add(1).write(0);
+            block.cast::<u32>().write(used as u32);
+            block.cast::<u32>().add(1).write(len as u32);
             Small { block }
         }
     }
@@ -182,6 +195,11 @@ impl Small {
     /// Whether a member of this length can be added within the limits of the block.
     pub(super) fn has_room(&self, member_len: usize) -> bool {
         member_len < BLOCK_BYTES_MAX && self.used() + member_len + ENTRY_HEAD_MAX <= BLOCK_BYTES_MAX
+    }
+
+    /// The same for the first member of a block.
+    pub(super) fn may_begin_with(member_len: usize) -> bool {
+        member_len <= BLOCK_BYTES_MAX - HEAD - ENTRY_HEAD_MAX
     }
 
     #[inline]
@@ -335,7 +353,7 @@ impl Small {
     }
 
     fn write_entry(&mut self, offset: usize, head: &EntryHead, member: &[u8]) {
-        // SAFETY: `splice` has made a gap of exactly this size at `offset`.
+        // SAFETY: the caller has made a gap of exactly this size at `offset`.
         unsafe {
             let entry = self.block.as_ptr().add(offset);
             std::ptr::copy_nonoverlapping(head.bytes.as_ptr(), entry, head.len);

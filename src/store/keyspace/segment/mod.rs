@@ -225,7 +225,11 @@ impl Segment {
     ) -> Spot {
         if self.len >= entries_max(self.lines.len()) {
             let lines = class_after(self.lines.len());
-            self.rebuild(lines, self.arena.live() + record_words(key.len()), hasher);
+            if self.has_many_dead() {
+                self.rebuild(lines, self.arena.live() + record_words(key.len()), hasher);
+            } else {
+                self.spread(lines, hasher);
+            }
         }
         self.make_room(record_words(key.len()), hasher);
         let offset = self.arena.push(key, value);
@@ -251,12 +255,17 @@ impl Segment {
         if self.arena.has_room(words) {
             return;
         }
-        if self.arena.dead() > self.arena.live() / 8 {
+        if self.has_many_dead() {
             self.rebuild(self.lines.len(), self.arena.live() + words, hasher);
         } else {
             let used = self.arena.live() + self.arena.dead();
             self.arena.grow(class_from(used + words));
         }
+    }
+
+    /// Whether it pays to move all records, so that the dead words between them can be used again.
+    fn has_many_dead(&self) -> bool {
+        self.arena.dead() > self.arena.live() / 8
     }
 
     /// Removes an entry and hands out its value and its deadline.
@@ -281,6 +290,25 @@ impl Segment {
         self.len -= 1;
         // SAFETY: the slot had the record, and is free now.
         unsafe { self.arena.free(offset) }
+    }
+
+    /// Moves all slots to new lines; their records stay where they are.
+    fn spread(&mut self, lines: usize, hasher: SipKey) {
+        let new = (0..lines).map(|_| Line::default()).collect();
+        let old = std::mem::replace(&mut self.lines, new);
+        self.bounds = None;
+        for line in &old {
+            for slot in line.occupied() {
+                let offset = line.offset(slot);
+                // SAFETY: the slot is in use, so it has the record.
+                let record = unsafe { self.arena.record(offset) };
+                let (hash, deadline) = (hasher.hash(record.key()), record.deadline());
+                let spot = self.place(hash, offset, line.clock(slot));
+                if let Some(deadline) = deadline {
+                    self.lower_bound(spot, deadline);
+                }
+            }
+        }
     }
 
     /// Moves everything to new lines and a new arena.
