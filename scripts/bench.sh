@@ -2,6 +2,7 @@
 # Measures rankd beside real servers on leaderboard work, in one run, and writes its section of docs/BENCHMARKS.md.
 #
 #   scripts/bench.sh                 CPU a command and bytes a member: a board of a million members, three rounds
+#   scripts/bench.sh everyday        redis-benchmark's default set, CPU a command
 #   scripts/bench.sh threads         how reads of one board grow with the network threads
 #   scripts/bench.sh ... --members N --rounds N --out FILE
 #
@@ -12,7 +13,7 @@ source "$(dirname "$0")/lib.sh"
 cd "$ROOT"
 what=bench
 case "${1:-}" in
-threads) what=$1 && shift ;;
+threads | everyday) what=$1 && shift ;;
 esac
 scripts/fetch.sh
 cargo build --release --bins

@@ -137,6 +137,7 @@ impl Simulation {
             executable: String::new(),
             config_file: String::new(),
             tcp_port: 0,
+            supervised: "no",
         };
         let table = TABLE.get_or_init(|| CommandTable::new(FAMILIES));
         let mut engine = Engine::new(

@@ -140,6 +140,8 @@ pub struct Identity {
     pub config_file: String,
     /// The port that is listened on, which a setting of 0 leaves open.
     pub tcp_port: u16,
+    /// The service manager that is told how far the server is, or "no".
+    pub supervised: &'static str,
 }
 
 /// How far the files are read.

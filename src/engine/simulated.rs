@@ -133,6 +133,7 @@ impl Simulation {
             executable: String::new(),
             config_file: String::new(),
             tcp_port: 0,
+            supervised: "no",
         };
         let outside = Box::new(Nothing);
         let engine = Engine::new(

@@ -28,6 +28,7 @@ pub mod signals;
 pub mod simulation;
 pub mod spare;
 pub mod start;
+pub mod supervisor;
 pub mod title;
 pub mod transfers;
 pub mod users;
@@ -70,6 +71,7 @@ pub struct Shared {
     /// Number of network threads; with one, every batch runs alone on the engine.
     pub threads: usize,
     pub shutdown: watch::Sender<Option<ShutdownOptions>>,
+    pub supervisor: supervisor::Supervisor,
     pub listeners: Arc<listen::Listeners>,
     /// Connections being served, those about to end included.
     pub connections: AtomicUsize,

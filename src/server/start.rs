@@ -8,6 +8,7 @@ use super::garbage::Garbage;
 use super::listen::{self, Accepted, Listeners};
 use super::outside::Process;
 use super::policy::ConnectionPolicy;
+use super::supervisor::Supervisor;
 use super::title::ProcessTitle;
 use super::transfers::Transfers;
 use super::{Shared, allocated, background, descriptors, durability, signals, users};
@@ -118,8 +119,11 @@ pub fn run(mut settings: Settings) -> io::Result<()> {
             for address in ready {
                 tracing::info!("Ready to accept connections {address}");
             }
+            shared.supervisor.ready();
         }
-        body.await.map_err(io::Error::other)
+        let ended = body.await.map_err(io::Error::other);
+        shared.supervisor.stopping();
+        ended
     })?;
     for thread in others {
         match thread.join() {
@@ -271,6 +275,7 @@ pub(super) fn build(
     log.set_keeps_history(settings.aof_disable_auto_gc);
     let jobs = Arc::new(Jobs::default());
     let transfers = Arc::new(Transfers::default());
+    let supervisor = Supervisor::find(&settings);
     let tcp_port = listeners.port().unwrap_or(0);
     let listeners = Arc::new(listeners);
     let process = Process {
@@ -298,6 +303,7 @@ pub(super) fn build(
             .map(|path| path.display().to_string())
             .unwrap_or_default(),
         tcp_port,
+        supervised: supervisor.name(),
     };
     let session_random = Mutex::new(random.fork());
     let mut engine = Engine::new(
@@ -324,6 +330,7 @@ pub(super) fn build(
         threads,
         shutdown,
         listeners,
+        supervisor,
         connections: AtomicUsize::new(0),
         connections_max,
         random: session_random,

@@ -65,6 +65,17 @@ choices! {
         Local = "local",
     }
 
+    /// Which service manager is told that the server is ready.
+    Supervision {
+        /// Nobody is told: its way of being told stops the process.
+        Upstart = "upstart",
+        Systemd = "systemd",
+        /// The one that started the server.
+        Auto = "auto",
+        #[default]
+        No = "no",
+    }
+
     /// Which payloads RESTORE and loading check in depth.
     SanitizePayload {
         #[default]

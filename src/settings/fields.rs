@@ -2,6 +2,7 @@
 
 use super::choices::{
     AclPubsubDefault, FsyncPolicy, LogLevel, MaxmemoryPolicy, ProtectedAction, ShutdownFlags,
+    Supervision,
 };
 use super::special::{EventFlags, OutputLimits, SavePoint};
 use std::path::PathBuf;
@@ -36,6 +37,7 @@ pub struct Fields {
     pub logfile: Option<PathBuf>,
     pub pidfile: Option<PathBuf>,
     pub daemonize: bool,
+    pub supervised: Supervision,
     pub dir: PathBuf,
     pub set_proc_title: bool,
     pub proc_title_template: String,

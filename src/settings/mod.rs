@@ -30,7 +30,7 @@ pub mod words;
 
 pub use choices::{
     AclPubsubDefault, FsyncPolicy, LogLevel, MaxmemoryPolicy, ProtectedAction, SanitizePayload,
-    ShutdownFlags,
+    ShutdownFlags, Supervision,
 };
 pub use error::LoadError;
 pub use fields::Fields;

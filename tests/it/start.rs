@@ -2,11 +2,15 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use crate::harness::server::rankd_program;
 use crate::harness::{Server, Value};
+
+/// Longest time until the server tells the service manager.
+const ANSWER_MAX: Duration = Duration::from_secs(30);
 
 /// Runs the program to its end.
 fn run(args: &[&str]) -> Output {
@@ -193,9 +197,44 @@ fn a_unix_socket_takes_clients_and_goes_with_the_server() {
     let mut reply = [0; 7];
     socket.read_exact(&mut reply).expect("answered");
     assert_eq!(&reply, b"+PONG\r\n");
+    let info = server.client().call(["INFO", "server"]).text();
+    let tcp = format!(
+        "listener0:name=tcp,bind=127.0.0.1,bind=-::1,port={}",
+        server.port()
+    );
+    let unix = format!("listener1:name=unix,bind={}", path.display());
+    assert!(info.contains(&format!("{tcp}\r\n{unix}\r\n")), "{info}");
     signal(&server, "-TERM");
     assert_eq!(server.wait().0, Some(0));
     assert!(!path.exists());
+}
+
+#[test]
+fn systemd_is_told_when_the_server_is_ready_and_when_it_ends() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let path = folder.path().join("notify");
+    let manager = UnixDatagram::bind(&path).expect("a socket can be made");
+    manager
+        .set_read_timeout(Some(ANSWER_MAX))
+        .expect("a socket can wait");
+    let told = || {
+        let mut text = [0; 1000];
+        let len = manager.recv(&mut text).expect("the server tells");
+        String::from_utf8_lossy(&text[..len]).into_owned()
+    };
+    let mut command = Command::new(rankd_program());
+    command.env("NOTIFY_SOCKET", &path);
+    command.args(["--port", "0", "--save", "", "--supervised", "systemd"]);
+    let server = Server::spawn(command, folder.path(), None).expect("the server starts");
+    assert!(told().contains("READY=1\n"));
+    let info = server.client().call(["INFO", "server"]).text();
+    assert!(
+        info.contains("\r\nprocess_supervised:systemd\r\n"),
+        "{info}"
+    );
+    signal(&server, "-TERM");
+    assert_eq!(told(), "STOPPING=1\n");
+    assert_eq!(server.wait().0, Some(0));
 }
 
 #[test]

@@ -149,8 +149,11 @@ fn server(out: &mut String, source: &Source<'_>) {
     line(out, "arch_bits", usize::BITS);
     line(out, "monotonic_clock", "POSIX clock_gettime");
     line(out, "multiplexing_api", "epoll");
+    line(out, "atomicvar_api", "c11-builtin");
+    // No GCC built it, which Redis tells in this way.
+    line(out, "gcc_version", "0.0.0");
     line(out, "process_id", identity.process_id);
-    line(out, "process_supervised", "no");
+    line(out, "process_supervised", identity.supervised);
     line(out, "run_id", &identity.run_id);
     line(out, "tcp_port", identity.tcp_port);
     line(out, "server_time_usec", now.unix_us);
@@ -166,6 +169,27 @@ fn server(out: &mut String, source: &Source<'_>) {
         "io_threads_active",
         u32::from(engine.settings.io_threads > 1),
     );
+    listeners(out, engine);
+}
+
+/// Where connections are taken.
+fn listeners(out: &mut String, engine: &Engine) {
+    let (settings, port) = (&engine.settings, engine.identity.tcp_port);
+    let mut listeners = Vec::new();
+    if port != 0 {
+        let addresses: String = settings
+            .bind
+            .iter()
+            .map(|address| format!("bind={address},"))
+            .collect();
+        listeners.push(format!("name=tcp,{addresses}port={port}"));
+    }
+    if let Some(path) = &settings.unixsocket {
+        listeners.push(format!("name=unix,bind={}", path.display()));
+    }
+    for (number, listener) in listeners.iter().enumerate() {
+        line(out, &format!("listener{number}"), listener);
+    }
 }
 
 fn clients(out: &mut String, source: &Source<'_>) {

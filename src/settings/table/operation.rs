@@ -1,7 +1,7 @@
 //! Running the server: log, background work, watching, scripts, the process itself.
 
 use super::Section;
-use crate::settings::choices::{LogLevel, ShutdownFlags, SyslogFacility};
+use crate::settings::choices::{LogLevel, ShutdownFlags, Supervision, SyslogFacility};
 use crate::settings::spec::{Empty, INT_MAX, INT_MIN, Kind, LONG_MAX, Spec, TextCheck};
 use crate::settings::value::Value;
 
@@ -181,11 +181,12 @@ pub(super) const PROCESS: Section = Section {
             .used(|f, v| f.daemonize = v.bool()),
         Spec::choice(
             "supervised",
-            &["upstart", "systemd", "auto", "no"],
+            Supervision::NAMES,
             "no",
-            "Which service manager is told that the server is ready.",
+            "Which service manager is told that the server is ready; upstart is not.",
         )
-        .at_start(),
+        .at_start()
+        .used(|f, v| f.supervised = Supervision::from_name(v.choice())),
         Spec::switch(
             "syslog-enabled",
             "no",
