@@ -184,7 +184,7 @@ fn unpack_all(lua: Lua) -> Outcome {
 
 fn unpack_one(lua: Lua) -> Outcome {
     let offset = lua.optional_integer(2, 0) as i32;
-    lua.set_top(1);
+    lua.set_top(lua.top().min(1));
     unpack(lua, 1, offset)
 }
 

@@ -74,10 +74,10 @@ impl Encoder<'_> {
         }
     }
 
-    /// The length of the table on top as an array; 0 for what becomes an object.
+    /// The length of the table on top as an array; not above 0 for what becomes an object.
     fn array_len(&self) -> Result<i32, Raised> {
         let lua = self.lua;
-        let mut max = 0.0;
+        let mut max = 0;
         let mut items = 0;
         lua.push_nil();
         while lua.next(-2) {
@@ -90,13 +90,18 @@ impl Encoder<'_> {
                 lua.pop(2);
                 return Ok(0);
             }
-            max = f64::max(max, key);
+            if key > f64::from(max) {
+                // What no int holds becomes the least one, and so the table an object if no other index follows.
+                max = if key <= f64::from(i32::MAX) {
+                    key as i32
+                } else {
+                    i32::MIN
+                };
+            }
             items += 1;
             lua.pop(1);
         }
         self.runtime.spend(lua, items)?;
-        // Longer than an int is wrapped by C; no such array can be written anyway.
-        let max = max.min(f64::from(i32::MAX)) as i32;
         let is_sparse = self.settings.sparse_ratio > 0
             && i64::from(max) > items * i64::from(self.settings.sparse_ratio)
             && max > self.settings.sparse_safe;

@@ -795,3 +795,21 @@ return #string.format('%s',string.rep('x',1000))
 return {('5'+3), (10 ..''), ('0x10'+0), 7%3, -7%3, 2^0.5 > 1.41}
 ----
 local a={} local t=a for i=1,1980 do a[1]={} a=a[1] end return #t
+----
+return cjson.encode({[2^40]=1})
+----
+return cjson.encode({[1e300]=1})
+----
+return cjson.encode({[2^31-1]=1})
+----
+return cjson.encode({[2^31]=1})
+----
+return cjson.encode({[math.huge]=1})
+----
+local t = {[2^33]=1} t[1] = 2 return cjson.encode(t)
+----
+return cmsgpack.unpack_one()
+----
+return cmsgpack.unpack_limit()
+----
+return cmsgpack.unpack_one(nil)
