@@ -3,6 +3,7 @@
 #
 #   scripts/bench.sh                 CPU a command and bytes a member: a board of a million members, three rounds
 #   scripts/bench.sh everyday        redis-benchmark's default set, CPU a command
+#   scripts/bench.sh crowd           1,000 connections, and waits under a steady load
 #   scripts/bench.sh threads         how reads of one board grow with the network threads
 #   scripts/bench.sh ... --members N --rounds N --out FILE
 #
@@ -13,7 +14,7 @@ source "$(dirname "$0")/lib.sh"
 cd "$ROOT"
 what=bench
 case "${1:-}" in
-threads | everyday) what=$1 && shift ;;
+threads | everyday | crowd) what=$1 && shift ;;
 esac
 scripts/fetch.sh
 cargo build --release --bins
