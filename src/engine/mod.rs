@@ -660,7 +660,7 @@ impl Engine {
         for db in [first, second] {
             let is_present = |key: &[u8]| {
                 let table = self.store.db(db);
-                table.is_some_and(|table| table.get(key, now.unix_ms()).is_some())
+                table.is_some_and(|table| table.entry(key).is_some())
             };
             self.blocking.signal_present(db, is_present);
         }

@@ -101,7 +101,7 @@ pub async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     let mut connection = Connection::open(stream, shared, addresses);
     connection.run().await;
     connection.finish_script().await;
-    connection.close().await;
+    connection.leave().await;
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
@@ -181,6 +181,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     }
                 }
                 Event::Timer => self.on_timer(),
+            }
+            // Whoever hears that a client is gone finds it gone, on another thread too.
+            if self.session.as_ref().is_some_and(|session| session.close) {
+                self.leave().await;
             }
             if self.output.len() > self.written
                 && self.mailbox.over_limit(self.output.len() - self.written)
@@ -664,8 +668,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    /// Takes the connection out of the engine.
-    async fn close(&mut self) {
+    /// Takes the connection out of the engine; its last replies may still be on their way.
+    async fn leave(&mut self) {
         let shared = self.shared.clone();
         self.client.set_flag(client_flags::CLOSE_AFTER_REPLY, true);
         shared

@@ -262,3 +262,16 @@ fn a_reader_too_slow_for_too_long_is_cut_off_although_nothing_more_is_sent() {
         std::thread::yield_now();
     }
 }
+
+#[test]
+fn a_client_that_was_told_goodbye_is_gone_for_clients_of_other_threads() {
+    let server = Server::start_with(&["--io-threads", "3"]);
+    let mut looker = server.client();
+    for _ in 0..200 {
+        let mut client = server.client();
+        let id = client.call(["CLIENT", "ID"]).text();
+        assert_eq!(client.call(["QUIT"]), Value::ok());
+        let list = looker.call(["CLIENT", "LIST", "ID", &id]).text();
+        assert_eq!(list, "");
+    }
+}
