@@ -227,7 +227,7 @@ impl Inner {
                     Tie::Before => 0,
                     Tie::After => tied,
                     Tie::BeforeMember(member) | Tie::AfterMember(member) => {
-                        firsts.partition_point(|first| arena.member(*first) <= member)
+                        arena.partition_point(firsts, |first| arena.member(first) <= member)
                     }
                 };
             }

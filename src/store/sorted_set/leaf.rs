@@ -30,8 +30,6 @@ pub(super) const MERGE_BELOW: usize = LEAF_MAX / 3;
 pub(super) const MERGED_MAX: usize = LEAF_MAX * 3 / 4;
 /// Entries of a leaf that is built in bulk: fills a class, leaves room for more.
 pub(super) const BULK_LEN: usize = if TINY_PARTS { 12 } else { 122 };
-/// Tied records asked for at once; more of them are searched by halves.
-const TIES_PREFETCHED: usize = 4;
 const HEAD: usize = size_of::<Leaf>();
 const ENTRY: usize = 6;
 const KEY_MAX: u64 = u16::MAX as u64;
@@ -259,12 +257,7 @@ impl Leaf {
                 Err(_) => return (*leaf).len()..(*leaf).len(),
             };
             let (below, not_above) = equal_range(Leaf::keys(leaf), key);
-            for handle in Leaf::handles(leaf)[below..not_above]
-                .iter()
-                .take(TIES_PREFETCHED)
-            {
-                arena.prefetch(*handle);
-            }
+            arena.prefetch_for_search(&Leaf::handles(leaf)[below..not_above]);
             below..not_above
         }
     }
@@ -279,7 +272,7 @@ impl Leaf {
     ) -> usize {
         // SAFETY: the leaf is alive and its handles are those of records.
         let handles = unsafe { &Leaf::handles(leaf)[tied.clone()] };
-        tied.start + handles.partition_point(|handle| target.is_behind(arena, *handle))
+        tied.start + arena.partition_point(handles, |handle| target.is_behind(arena, handle))
     }
 
     /// The place of an entry that is in this leaf.
