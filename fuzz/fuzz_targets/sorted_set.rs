@@ -16,7 +16,8 @@ fuzz_target!(|bytes: &[u8]| {
         scores: 1 + u32::from(scores) * 4,
         long: (long > 100).then_some((u32::from(long & 7) + 1, usize::from(long) + 60)),
         thresholds: Thresholds {
-            max_entries: usize::from(max_entries),
+            // Most boards outgrow the small encoding soon: there is more to go wrong in the big one.
+            max_entries: usize::from(max_entries).saturating_sub(160),
             max_value: 64,
         },
     };

@@ -25,11 +25,26 @@ impl Engine {
         }
         self.used_memory_bytes
             .store(self.outside.estimate_memory_bytes(), Relaxed);
-        self.out_of_memory() && self.settings.maxmemory_policy != MaxmemoryPolicy::NoEviction
+        self.is_over_limit() && self.evicts()
+    }
+
+    fn is_over_limit(&self) -> bool {
+        let max = self.settings.maxmemory;
+        max > 0 && self.used_memory_bytes.load(Relaxed) > max
+    }
+
+    fn evicts(&self) -> bool {
+        self.settings.maxmemory_policy != MaxmemoryPolicy::NoEviction
+    }
+
+    /// Whether commands that need memory are refused: it is over its limit, and no more is being given up.
+    pub fn out_of_memory(&self) -> bool {
+        self.is_over_limit() && !(self.is_making_room && self.evicts())
     }
 
     /// Gives up keys until memory is within its limit, nothing fits the policy, or the round is over.
     pub fn make_room(&mut self, now: Moment) {
+        self.is_making_room = false;
         for _ in 0..ROUND_KEYS_MAX {
             if !self.wants_room() {
                 return;
@@ -39,6 +54,7 @@ impl Engine {
             };
             self.evict(db, &key);
         }
+        self.is_making_room = true;
     }
 
     fn evict(&mut self, db: usize, key: &[u8]) {

@@ -104,6 +104,8 @@ pub struct Engine {
     pub persistence: persistence::Persistence,
     /// Bytes in use, sampled by the cycle (asking the allocator costs microseconds).
     pub used_memory_bytes: AtomicU64,
+    /// The last round of eviction ended before memory was within its limit, and there is more to give up.
+    is_making_room: bool,
     /// Scripts may run what is denied to them (DEBUG SET-DISABLE-DENY-SCRIPTS, for tests).
     pub scripts_may_all: bool,
     /// RESTORE looks at no checksum (DEBUG SET-SKIP-CHECKSUM-VALIDATION, for tests).
@@ -409,6 +411,7 @@ impl Engine {
             persistence: persistence::Persistence::new(now.unix_us / 1_000_000),
             identity,
             used_memory_bytes: AtomicU64::new(outside.used_memory_bytes()),
+            is_making_room: false,
             active_expire: true,
             scripts_may_all: false,
             skips_checksums: false,
@@ -750,12 +753,6 @@ impl Engine {
             .map(|client| client.bytes_out.load(Relaxed))
             .sum();
         self.stats.net_output_bytes.load(Relaxed) + open
-    }
-
-    /// Whether commands that need memory are refused.
-    pub fn out_of_memory(&self) -> bool {
-        let max = self.settings.maxmemory;
-        max > 0 && self.used_memory_bytes.load(Relaxed) > max
     }
 
     /// Holds commands back until `until_ms`; a running pause is only ever made stricter or longer.

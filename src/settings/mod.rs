@@ -262,7 +262,7 @@ mod tests {
                 "KEA",
                 "name",
             ])
-            .chain(["pubsub 1 2 3", "50"])
+            .chain(["pubsub 1 2 3", "50", "auto"])
             .find(|text| {
                 let words = runtime::command_words(spec, text.as_bytes());
                 settings.store(found, &words, Source::Command).is_ok() && settings.fields != before

@@ -19,6 +19,7 @@ mod tests;
 
 pub use access::{AccessClock, LFU_COUNTER_NEW, Touch};
 pub use db::{Db, DbMemory, Due, Entry};
+pub use segment::reusable_bytes;
 pub use store::Store;
 
 /// Bits of the hash that a position leaves out, so that a cursor fits the integers of

@@ -15,6 +15,7 @@
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::limits::KEY_INLINE_LEN_MAX;
 use crate::store::hash::Hash;
@@ -70,10 +71,30 @@ pub(super) fn record_words(key_len: usize) -> usize {
     1 + head
 }
 
+/// Bytes of all arenas that records have left and that new ones take.
+static REUSABLE_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+/// Bytes of the keyspaces of this process that keys have left and that new keys will take.
+pub fn reusable_bytes() -> usize {
+    REUSABLE_BYTES.load(Ordering::Relaxed)
+}
+
 #[derive(Default)]
 pub(super) struct Arena {
     words: Vec<Word>,
     dead: usize,
+    /// Those of the dead words that count as reusable; not those whose records are moved away, since then the whole
+    /// arena goes.
+    reusable: usize,
+    /// Words at the end that came of dead ones, until they are in use again; they count as reusable too.
+    spare: usize,
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        let words = self.reusable + self.spare;
+        REUSABLE_BYTES.fetch_sub(words * WORD_LEN, Ordering::Relaxed);
+    }
 }
 
 impl Arena {
@@ -81,6 +102,8 @@ impl Arena {
         Arena {
             words: Vec::with_capacity(words),
             dead: 0,
+            reusable: 0,
+            spare: 0,
         }
     }
 
@@ -116,7 +139,19 @@ impl Arena {
             "an offset reaches every record"
         );
         self.words.resize(at + words, Word::uninit());
+        if self.spare > 0 {
+            let taken = self.spare.min(words);
+            self.spare -= taken;
+            REUSABLE_BYTES.fetch_sub(taken * WORD_LEN, Ordering::Relaxed);
+        }
         at
+    }
+
+    /// The free words at the end were dead ones before all records were moved here: they stay reusable.
+    pub(super) fn keep_reusable(&mut self) {
+        let spare = self.words.capacity() - self.words.len();
+        REUSABLE_BYTES.fetch_add((spare - self.spare) * WORD_LEN, Ordering::Relaxed);
+        self.spare = spare;
     }
 
     /// Adds a record without a deadline.
@@ -181,8 +216,14 @@ impl Arena {
         if at + words == self.words.len() {
             self.words.truncate(at);
         } else {
-            self.dead += words;
+            self.bury(words);
         }
+    }
+
+    fn bury(&mut self, words: usize) {
+        self.dead += words;
+        self.reusable += words;
+        REUSABLE_BYTES.fetch_add(words * WORD_LEN, Ordering::Relaxed);
     }
 
     /// Moves a record to the end of another arena, without an empty word for a deadline,
@@ -221,7 +262,7 @@ impl Arena {
         } else {
             let at = self.extend(words + 1);
             self.words.copy_within(from..from + words, at);
-            self.dead += words;
+            self.bury(words);
             at
         };
         // SAFETY: the record is there, with one more word, which the flag tells of.

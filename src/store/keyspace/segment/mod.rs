@@ -24,6 +24,7 @@ use super::sip::SipKey;
 use super::{Entry, POSITION_SHIFT};
 use crate::limits::{SEGMENT_ENTRIES_MAX, SEGMENT_WORDS_MAX};
 use crate::store::value::{Value, ValueMut, ValueRef};
+pub use arena::reusable_bytes;
 use arena::{ARENA_WORDS_MAX, Arena, Record, RecordMut, record_words};
 use deadlines::Bounds;
 #[cfg(test)]
@@ -227,6 +228,7 @@ impl Segment {
             let lines = class_after(self.lines.len());
             if self.has_many_dead() {
                 self.rebuild(lines, self.arena.live() + record_words(key.len()), hasher);
+                self.arena.keep_reusable();
             } else {
                 self.spread(lines, hasher);
             }
@@ -257,6 +259,7 @@ impl Segment {
         }
         if self.has_many_dead() {
             self.rebuild(self.lines.len(), self.arena.live() + words, hasher);
+            self.arena.keep_reusable();
         } else {
             let used = self.arena.live() + self.arena.dead();
             self.arena.grow(class_from(used + words));
