@@ -110,6 +110,28 @@ impl Engine {
         }
     }
 
+    /// Whether the settings ask for followers in step before anything is written.
+    pub fn wants_followers(&self) -> bool {
+        self.settings.min_replicas_to_write > 0 && self.settings.min_replicas_max_lag > 0
+    }
+
+    /// Followers that said lately how far they are.
+    pub fn followers_in_step(&self, now: Moment) -> usize {
+        let since_s = now.unix_us / 1_000_000 - self.settings.min_replicas_max_lag;
+        self.followers
+            .iter()
+            .filter(|follower| follower.state() == FollowState::Online)
+            .filter(|follower| follower.acked_unix_s >= since_s)
+            .count()
+    }
+
+    /// Why nothing may be written now, if too few followers are in step.
+    pub fn lack_of_followers(&self, now: Moment) -> Option<&'static str> {
+        let lack = self.wants_followers()
+            && self.followers_in_step(now) < self.settings.min_replicas_to_write;
+        lack.then_some("NOREPLICAS Not enough good replicas to write.")
+    }
+
     /// A follower's connection is gone.
     pub(super) fn unfollow(&mut self, id: ClientId) {
         let before = self.followers.len();

@@ -48,6 +48,7 @@ fn client_gates(call: &Call<'_>) -> Option<Refusal> {
         .or_else(|| permitted(call))
         .or_else(|| memory(call))
         .or_else(|| disk(call))
+        .or_else(|| followers(call))
         .or_else(|| replica(call))
         .or_else(|| subscriber(call))
         .or_else(|| loading(call))
@@ -61,6 +62,7 @@ fn script_gates(call: &Call<'_>) -> Option<Refusal> {
         .or_else(|| permitted(call))
         .or_else(|| read_only_script(call))
         .or_else(|| disk(call))
+        .or_else(|| followers(call))
         .or_else(|| replica(call))
         .or_else(|| memory(call))
 }
@@ -219,6 +221,13 @@ fn disk(call: &Call<'_>) -> Option<Refusal> {
         return None;
     }
     error(refusal.clone())
+}
+
+fn followers(call: &Call<'_>) -> Option<Refusal> {
+    if call.engine.settings.min_replicas_to_write == 0 || !has(call, Flags::WRITE) {
+        return None;
+    }
+    call.engine.lack_of_followers(call.now).and_then(error)
 }
 
 fn replica(call: &Call<'_>) -> Option<Refusal> {

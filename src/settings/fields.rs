@@ -132,6 +132,10 @@ pub struct Fields {
     pub appendfilename: PathBuf,
     pub appenddirname: PathBuf,
     pub appendfsync: FsyncPolicy,
+    /// 0 asks for none.
+    pub min_replicas_to_write: usize,
+    /// Seconds.
+    pub min_replicas_max_lag: i64,
     /// Percent of growth; 0 is off.
     pub auto_aof_rewrite_percentage: u32,
     /// Bytes.

@@ -382,6 +382,9 @@ fn check_flags(ctx: &ControlCtx<'_>, flags: ScriptFlags, read_only: bool) -> Han
         if let Some(refusal) = &ctx.engine.write_refusal {
             return Err(CommandError::Owned(refusal.clone()));
         }
+        if let Some(lack) = ctx.engine.lack_of_followers(ctx.now) {
+            return Err(CommandError::Text(lack));
+        }
         if ctx.engine.read_only_replica {
             return Err(CommandError::ReadOnly);
         }

@@ -602,6 +602,10 @@ fn replication(out: &mut String, source: &Source<'_>) {
     let engine = source.engine;
     line(out, "role", "master");
     line(out, "connected_slaves", engine.followers.len());
+    if engine.wants_followers() {
+        let in_step = engine.followers_in_step(source.now);
+        line(out, "min_slaves_good_slaves", in_step);
+    }
     let now_s = source.now.unix_us / 1_000_000;
     for (index, follower) in engine.followers.iter().enumerate() {
         let lag_s = if follower.state() == FollowState::Online {

@@ -72,14 +72,16 @@ pub(super) const REPLICATION: Section = Section {
             "0",
             "Replicas that must be in step for writes; 0 is off.",
         )
-        .alias("min-slaves-to-write"),
+        .alias("min-slaves-to-write")
+        .used(|f, v| f.min_replicas_to_write = v.number()),
         Spec::integer(
             "min-replicas-max-lag",
             (0, INT_MAX),
             "10",
-            "Seconds of lag up to which a replica is in step.",
+            "Seconds of lag up to which a replica is in step; 0 turns the demand for replicas off.",
         )
-        .alias("min-slaves-max-lag"),
+        .alias("min-slaves-max-lag")
+        .used(|f, v| f.min_replicas_max_lag = v.number()),
         Spec::memory(
             "repl-backlog-size",
             (1, LONG_MAX as u64),
